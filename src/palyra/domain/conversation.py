@@ -1,0 +1,344 @@
+"""The conversation of a session, folded from its tape, and what its run must do next.
+
+`Conversation.apply` is the only way state comes about, live or after a crash; `what_next` reads it and has no memory of its
+own. Both are pure: the same entries always give the same conversation and the same next step.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.domain import labels, run_state
+from palyra.domain.events import (
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    Budgets,
+    Call,
+    InputAssembled,
+    InputReceived,
+    ModelReplied,
+    RunAccepted,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunStarted,
+    SessionCompacted,
+    SessionReset,
+    ToolDecided,
+    ToolFinished,
+    ToolProposed,
+    ToolStarted,
+    ToolUndone,
+    WaitReason,
+    kind_of,
+)
+from palyra.domain.ids import ApprovalId, RunId
+from palyra.domain.labels import Label
+from palyra.domain.run_state import TERMINAL, RunState
+
+
+@dataclass(slots=True)
+class CallProgress:
+    """How far one tool call has come."""
+
+    call: Call
+    proposed: ToolProposed | None = None
+    decided: ToolDecided | None = None
+    asked: ApprovalRequested | None = None
+    answered: ApprovalResolved | None = None
+    started: ToolStarted | None = None
+    attempts: int = 0
+    finished: ToolFinished | None = None
+    undone: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Decided in its favour and not yet begun."""
+        if self.finished or self.started or not self.decided:
+            return False
+        return self.decided.verdict == "allow" or (self.answered is not None and self.answered.decision == "allow")
+
+
+@dataclass(slots=True)
+class UserTurn:
+    seq: int
+    run_id: str
+    inputs: tuple[InputReceived, ...]
+
+
+@dataclass(slots=True)
+class ModelTurn:
+    seq: int
+    run_id: str
+    reply: ModelReplied
+    calls: list[CallProgress]
+
+
+@dataclass(slots=True)
+class Summary:
+    seq: int
+    text: str
+
+
+Turn = UserTurn | ModelTurn | Summary
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """One unfinished run: its state, its last reply's calls, what it used up."""
+
+    run_id: RunId
+    state: RunState
+    accepted: RunAccepted
+    inputs: list[tuple[int, InputReceived]] = field(default_factory=list)
+    pending: dict[ApprovalId, ApprovalRequested] = field(default_factory=dict)
+    last: ModelTurn | None = None
+    begun: bool = False
+    turns: int = 0
+    calls: int = 0
+    continued: bool = False
+    active_ms: int = 0
+    cost_microusd: int = 0
+    last_time_ms: int = 0
+
+    @property
+    def waits_for(self) -> WaitReason | None:
+        for request in self.pending.values():
+            match request.about:
+                case "tool":
+                    return "approval"
+                case "in_doubt":
+                    return "in_doubt"
+                case "budget":
+                    return "budget"
+        return None
+
+    @property
+    def budgets(self) -> Budgets:
+        return self.accepted.budgets
+
+
+class Conversation:
+    """Everything a model may be shown of a session, and the unfinished runs of that session."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.runs: dict[RunId, RunProgress] = {}
+        self.label: Label = labels.CLEAN
+        self.seq = 0
+
+    def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent) -> None:
+        """Fold one entry in. Raises IllegalTransition, and changes nothing, if the run's state forbids it."""
+        self.seq = seq
+        match event:
+            case SessionReset():
+                self.turns.clear()
+                self.label = labels.CLEAN
+            case SessionCompacted():
+                kept = [turn for turn in self.turns if turn.seq > event.upto_seq]
+                self.turns = [Summary(seq, event.summary), *kept]
+            case ToolUndone():
+                self._undo(event)
+            case _ if run_id:
+                self._apply_run(seq, RunId(run_id), time_ms, event)
+
+    def _undo(self, event: ToolUndone) -> None:
+        for turn in self.turns:
+            if isinstance(turn, ModelTurn):
+                for call in turn.calls:
+                    if call.call.id == event.call_id:
+                        if event.why == "settled":
+                            call.started = None
+                        else:
+                            call.undone = True
+
+    def _apply_run(self, seq: int, run_id: RunId, time_ms: int, event: AnyEvent) -> None:
+        run = self.runs.get(run_id)
+        if run is None:
+            # The beginning of a window may cut a finished run in two: what is left of it has nothing to tell.
+            if not isinstance(event, RunAccepted):
+                return
+            self.runs[run_id] = RunProgress(run_id, "accepted", event, last_time_ms=time_ms)
+            return
+        state = run_state.advance(run.state, kind_of(event))
+        assert state is not None
+        if run.state == "in_progress" and not isinstance(event, RunResumed):
+            run.active_ms += max(0, time_ms - run.last_time_ms)
+        run.last_time_ms = time_ms
+        run.state = state
+        match event:
+            case InputReceived():
+                run.inputs.append((seq, event))
+            case InputAssembled():
+                self._join_inputs(run, event.upto_seq, seq)
+            case ModelReplied():
+                self._reply(run, seq, event)
+            case ToolProposed() | ToolDecided() | ToolStarted() | ToolFinished() | ApprovalRequested() | ApprovalResolved():
+                self._progress(run, event)
+            case RunCompleted() | RunFailed() | RunCancelled():
+                self._end(run, seq)
+            case RunStarted():
+                run.begun = True
+            case _:
+                pass
+
+    def _join_inputs(self, run: RunProgress, upto_seq: int, seq: int) -> None:
+        joined = tuple(event for at, event in run.inputs if at <= upto_seq)
+        run.inputs = [(at, event) for at, event in run.inputs if at > upto_seq]
+        if joined:
+            self.turns.append(UserTurn(seq, run.run_id, joined))
+            self.label = labels.join([self.label, *(event.label for event in joined)])
+
+    def _reply(self, run: RunProgress, seq: int, event: ModelReplied) -> None:
+        turn = ModelTurn(seq, run.run_id, event, [CallProgress(call) for call in event.calls])
+        if run.last and run.last.reply.stop == "length" and not run.last.calls:
+            run.continued = True
+        run.last = turn
+        run.turns += 1
+        run.calls += len(event.calls)
+        run.cost_microusd += event.cost_microusd
+        self.turns.append(turn)
+
+    def _progress(
+        self,
+        run: RunProgress,
+        event: ToolProposed | ToolDecided | ToolStarted | ToolFinished | ApprovalRequested | ApprovalResolved,
+    ) -> None:
+        for progress in run.last.calls if run.last else ():
+            if progress.call.id == event.call_id:
+                break
+        else:
+            return
+        match event:
+            case ToolProposed():
+                progress.proposed = event
+            case ToolDecided():
+                progress.decided = event
+            case ToolStarted():
+                progress.started = event
+                progress.attempts = event.attempt
+            case ToolFinished():
+                progress.finished = event
+                self.label = labels.join([self.label, event.label])
+            case ApprovalRequested():
+                progress.asked = event
+                run.pending[event.approval_id] = event
+            case ApprovalResolved():
+                run.pending.pop(event.approval_id, None)
+                if event.decision == "again":
+                    progress.started = None
+                elif event.decision in ("allow", "deny", "expired"):
+                    progress.answered = event
+
+    def _end(self, run: RunProgress, seq: int) -> None:
+        if run.begun and run.inputs:
+            # What a person said stays said, even if the model never answered it.
+            self._join_inputs(run, seq, seq)
+        del self.runs[run.run_id]
+
+    def current(self) -> RunProgress | None:
+        """The run that works or waits now, if there is one."""
+        for run in self.runs.values():
+            if run.state in run_state.ACTIVE:
+                return run
+        return None
+
+    def find_call(self, call_id: str) -> tuple[ModelTurn, CallProgress] | None:
+        for turn in reversed(self.turns):
+            if isinstance(turn, ModelTurn):
+                for call in turn.calls:
+                    if call.call.id == call_id:
+                        return turn, call
+        return None
+
+
+def fold(entries: Iterable[tuple[int, str, int, AnyEvent]]) -> Conversation:
+    """The conversation after these (seq, run_id, time_ms, event), oldest first."""
+    conversation = Conversation()
+    for seq, run_id, time_ms, event in entries:
+        conversation.apply(seq, run_id, time_ms, event)
+    return conversation
+
+
+# --- what to do next --------------------------------------------------------------------------------------------------
+
+
+class AskModel(Struct, frozen=True):
+    """Assemble the input and ask; `continuing` when the last reply was cut off at its length."""
+
+    continuing: bool = False
+
+
+class Decide(Struct, frozen=True):
+    """Validate and judge these calls, all before any of them runs."""
+
+    call_ids: tuple[str, ...]
+
+
+class Perform(Struct, frozen=True):
+    call_ids: tuple[str, ...]
+
+
+class Settle(Struct, frozen=True):
+    """A call began and its result is not on the tape: decide by its effect what that means."""
+
+    call_id: str
+
+
+class Wait(Struct, frozen=True):
+    reason: WaitReason
+
+
+class Finish(Struct, frozen=True):
+    text: str
+
+
+class GiveUp(Struct, frozen=True):
+    reason: Literal["turn_budget", "call_budget", "time_budget"]
+
+
+Next = AskModel | Decide | Perform | Settle | Wait | Finish | GiveUp
+
+
+def what_next(run: RunProgress) -> Next:
+    """The next step of a run that is in progress or waiting. Pure: resume, replay and live work are the same call."""
+    if run.state in TERMINAL or run.state == "accepted":
+        raise ValueError(f"a run that is {run.state} has no next step")
+    reason = run.waits_for
+    if reason is not None:
+        return Wait(reason)
+    if run.active_ms >= run.budgets.active_ms:
+        return GiveUp("time_budget")
+    if run.last is not None:
+        calls = run.last.calls
+        in_doubt = next((call for call in calls if call.started and not call.finished), None)
+        if in_doubt is not None:
+            return Settle(in_doubt.call.id)
+        undecided = tuple(call.call.id for call in calls if not call.decided and not call.finished)
+        if undecided:
+            if run.calls > run.budgets.calls:
+                return GiveUp("call_budget")
+            return Decide(undecided)
+        ready = tuple(call.call.id for call in calls if call.ready)
+        if ready:
+            return Perform(ready)
+        if not calls and not run.inputs and run.last.reply.stop != "interrupted":
+            if run.last.reply.stop != "length" or run.continued:
+                return Finish(_answer(run))
+            return AskModel(continuing=True) if run.turns < run.budgets.turns else GiveUp("turn_budget")
+    if run.turns >= run.budgets.turns:
+        return GiveUp("turn_budget")
+    return AskModel()
+
+
+def _answer(run: RunProgress) -> str:
+    return run.last.reply.text if run.last else ""
+
+
+def untold_calls(turn: ModelTurn) -> Iterator[CallProgress]:
+    """Calls of a turn that never got a result: a cancel, a branch or a failure came first."""
+    return (call for call in turn.calls if call.finished is None)

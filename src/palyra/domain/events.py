@@ -1,0 +1,477 @@
+"""The event vocabulary: one tagged union. The same bytes are the tape entry, the wire message and what a screen draws.
+
+An event says what happened, in the past tense. Add a kind when something new must be remembered; never a second word for an
+old thing. New fields get a default, so that every old tape still reads.
+"""
+
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain.ids import ApprovalId, ArtifactId, CallId, RunId, SessionId
+from palyra.domain.labels import CLEAN, Label
+from palyra.domain.messages import FailureClass, Native, StopReason, Usage
+from palyra.domain.tools import Effect, Outcome, Preview, Scope, Subject, Tier
+from palyra.domain.verdicts import Origin, Risk
+
+InputMode = Literal["followup", "steer", "interrupt", "collect"]
+WaitReason = Literal["approval", "budget", "child", "in_doubt", "paused"]
+ApprovalAbout = Literal["tool", "in_doubt", "budget"]
+Decision = Literal["allow", "deny", "expired", "withdrawn", "happened", "again", "skip"]
+GrantScope = Literal["once", "session", "timed", "always"]
+CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
+
+
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+    """Base of the union; the tag is the kind."""
+
+
+# --- shapes inside events ---------------------------------------------------------------------------------------------
+
+
+class Attachment(Struct, frozen=True, omit_defaults=True):
+    artifact: ArtifactId
+    media_type: str
+    name: str = ""
+    size: int = 0
+
+
+class Call(Struct, frozen=True, omit_defaults=True):
+    """One tool call of a reply. `id` is ours and unique; `native_id` is the provider's, which may repeat between turns."""
+
+    id: CallId
+    tool: str
+    arguments: dict[str, Any]
+    native_id: str = ""
+    # Set when the model's argument text was not a JSON object: what was wrong with it.
+    malformed: str = ""
+
+
+class AssembledPart(Struct, frozen=True, omit_defaults=True):
+    source: str
+    tokens: int
+    label: Label = CLEAN
+    note: str = ""
+
+
+class Budgets(Struct, frozen=True, omit_defaults=True):
+    turns: int = 50
+    calls: int = 100
+    active_ms: int = 30 * 60_000
+
+
+class Attestation(Struct, frozen=True, omit_defaults=True):
+    """Who executed a call, where and under which rules."""
+
+    executor: str
+    tier: Tier
+    policy_version: str
+    input_sha256: str
+    output_sha256: str
+    approval_id: ApprovalId | None = None
+
+
+class FileChange(Struct, frozen=True, omit_defaults=True):
+    path: str
+    change: Literal["created", "modified", "deleted", "restored"]
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
+    origin: Origin = "interactive"
+    model: str = ""
+    budgets: Budgets = Budgets()
+    parent_run_id: RunId | None = None
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
+    node: str = "local"
+
+
+class RunResumed(Event, frozen=True, kw_only=True, tag="run.resumed"):
+    after: Literal["crash", "approval", "in_doubt", "budget", "child", "paused"]
+    node: str = "local"
+
+
+class RunCompleted(Event, frozen=True, kw_only=True, tag="run.completed"):
+    text: str
+
+
+class RunFailed(Event, frozen=True, kw_only=True, tag="run.failed"):
+    """`reason` is stable (`turn_budget`, `model_auth`, …); `message` says what was done so far and what to do next."""
+
+    reason: str
+    message: str
+
+
+class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled"):
+    reason: str = "cancelled"
+
+
+# --- input, route, model ----------------------------------------------------------------------------------------------
+
+
+class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
+    submission_id: str
+    text: str
+    mode: InputMode = "followup"
+    attachments: tuple[Attachment, ...] = ()
+    label: Label = CLEAN
+
+
+class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
+    """What the model was shown. Inputs up to `upto_seq` have joined the conversation; older history starts at `from_seq`."""
+
+    turn: int
+    upto_seq: int
+    parts: tuple[AssembledPart, ...]
+    tokens: int
+    budget: int
+    from_seq: int = 1
+
+
+class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):
+    provider: str
+    model: str
+    reason: str
+    fallbacks: tuple[str, ...] = ()
+
+
+class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied"):
+    turn: int
+    provider: str
+    model: str
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+    stop: StopReason = "end"
+    usage: Usage = Usage()
+    cost_microusd: int = 0
+    first_delta_ms: int = 0
+    duration_ms: int = 0
+    native: Native | None = None
+
+
+class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
+    turn: int
+    provider: str
+    model: str
+    failure: FailureClass
+    message: str
+    will_retry: bool
+    attempt: int = 1
+    wait_ms: int = 0
+
+
+# --- tools and approvals ----------------------------------------------------------------------------------------------
+
+
+class ToolProposed(Event, frozen=True, kw_only=True, tag="tool.proposed"):
+    """A call with its arguments as they will be used: validated, scalars in their right types."""
+
+    call_id: CallId
+    tool: str
+    arguments: dict[str, Any]
+    effect: Effect = "once"
+    scope: Scope = Scope()
+
+
+class ToolDecided(Event, frozen=True, kw_only=True, tag="tool.decided"):
+    call_id: CallId
+    verdict: Literal["allow", "ask", "deny"]
+    reason: str
+    by: Literal["policy", "grant", "hard_rule", "catalogue"] = "policy"
+    policies: tuple[str, ...] = ()
+    policy_version: str = ""
+
+
+class ToolStarted(Event, frozen=True, kw_only=True, tag="tool.started"):
+    """On disk before the tool runs. `key` is the same for every attempt of an idempotent call."""
+
+    call_id: CallId
+    key: str
+    attempt: int = 1
+    checkpoint: str = ""
+
+
+class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
+    call_id: CallId
+    outcome: Outcome
+    text: str = ""
+    data: Any = None
+    images: tuple[Attachment, ...] = ()
+    artifact: ArtifactId | None = None
+    size: int = 0
+    duration_ms: int = 0
+    changes: tuple[FileChange, ...] = ()
+    label: Label = CLEAN
+    attestation: Attestation | None = None
+
+
+class ToolUndone(Event, frozen=True, kw_only=True, tag="tool.undone"):
+    call_id: CallId
+    changes: tuple[FileChange, ...]
+    why: Literal["undo", "settled"] = "undo"
+
+
+class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval.requested"):
+    approval_id: ApprovalId
+    call_id: CallId
+    tool: str
+    about: ApprovalAbout
+    preview: Preview
+    risk: Risk
+    why: str
+    subjects: tuple[Subject, ...] = ()
+    policies: tuple[str, ...] = ()
+    label: Label = CLEAN
+    expires_ms: int = 0
+    cost_microusd: int = 0
+
+
+class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):
+    approval_id: ApprovalId
+    call_id: CallId
+    decision: Decision
+    scope: GrantScope = "once"
+    subject: Subject | None = None
+    until_ms: int = 0
+    # The arguments to use instead of those proposed, already validated.
+    arguments: dict[str, Any] | None = None
+    reason: str = ""
+    surface: str = ""
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
+    owner: str
+    key: str = ""
+    label: str = ""
+    title: str = ""
+    device: str = ""
+    channel: str = ""
+    workspace: str = ""
+
+
+class SessionReset(Event, frozen=True, kw_only=True, tag="session.reset"):
+    pass
+
+
+class SessionBranched(Event, frozen=True, kw_only=True, tag="session.branched"):
+    """Written on both tapes: the child knows where it comes from, the parent where it was continued."""
+
+    parent: SessionId
+    parent_seq: int
+    child: SessionId
+
+
+class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"):
+    summary: str
+    upto_seq: int
+    strategy: str = "session_window_v1"
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+class SessionRestored(Event, frozen=True, kw_only=True, tag="session.restored"):
+    to_seq: int
+    changes: tuple[FileChange, ...] = ()
+
+
+class SessionRuled(Event, frozen=True, kw_only=True, tag="session.ruled"):
+    rule_id: str
+    words: str
+    removed: bool = False
+
+
+class SessionChanged(Event, frozen=True, kw_only=True, tag="session.changed"):
+    """A title given by a person, or archiving and its opposite."""
+
+    title: str | None = None
+    archived: bool | None = None
+
+
+# --- learning and memory ----------------------------------------------------------------------------------------------
+
+
+class CandidateProposed(Event, frozen=True, kw_only=True, tag="candidate.proposed"):
+    candidate_id: str
+    candidate_kind: str
+    content: str
+    confidence_bps: int
+    risk: Risk = "low"
+    evidence: tuple[int, ...] = ()
+
+
+class CandidateSettled(Event, frozen=True, kw_only=True, tag="candidate.settled"):
+    candidate_id: str
+    state: CandidateState
+    reason: str = ""
+
+
+class MemoryWritten(Event, frozen=True, kw_only=True, tag="memory.written"):
+    memory_id: str
+    text: str
+    memory_kind: str = "fact"
+    scope: str = ""
+    label: Label = CLEAN
+    supersedes: str = ""
+
+
+class MemoryRemoved(Event, frozen=True, kw_only=True, tag="memory.removed"):
+    memory_id: str
+    reason: str = ""
+
+
+# --- channels, tasks, health, administration --------------------------------------------------------------------------
+
+
+class MessageReceived(Event, frozen=True, kw_only=True, tag="message.received"):
+    message_id: str
+    connector: str
+    conversation: str
+    sender: str
+    text: str
+    label: Label = CLEAN
+
+
+class MessageRefused(Event, frozen=True, kw_only=True, tag="message.refused"):
+    message_id: str
+    reason: str
+
+
+class ReplySent(Event, frozen=True, kw_only=True, tag="reply.sent"):
+    message_id: str
+    native_id: str = ""
+    possibly_duplicated: bool = False
+
+
+class ReplyAbandoned(Event, frozen=True, kw_only=True, tag="reply.abandoned"):
+    message_id: str
+    reason: str
+
+
+class IncidentOpened(Event, frozen=True, kw_only=True, tag="incident.opened"):
+    incident_id: str
+    domain: str
+    severity: Literal["info", "warning", "error", "critical"]
+    summary: str
+
+
+class IncidentClosed(Event, frozen=True, kw_only=True, tag="incident.closed"):
+    incident_id: str
+    outcome: str
+
+
+class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
+    task_id: str
+    task_kind: str
+    outcome: Literal["done", "failed", "expired", "cancelled"]
+    message: str = ""
+
+
+class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
+    what: Literal["config", "policy", "secret", "pairing", "token", "journal"]
+    action: str
+    subject: str = ""
+    details: dict[str, Any] = {}
+
+
+class JournalCheckpointed(Event, frozen=True, kw_only=True, tag="journal.checkpointed"):
+    size: int
+    root: str
+    note: str = ""
+
+
+AnyEvent = (
+    RunAccepted
+    | RunStarted
+    | RunResumed
+    | RunCompleted
+    | RunFailed
+    | RunCancelled
+    | InputReceived
+    | InputAssembled
+    | RoutePlanned
+    | ModelReplied
+    | ModelFailed
+    | ToolProposed
+    | ToolDecided
+    | ToolStarted
+    | ToolFinished
+    | ToolUndone
+    | ApprovalRequested
+    | ApprovalResolved
+    | SessionCreated
+    | SessionReset
+    | SessionBranched
+    | SessionCompacted
+    | SessionRestored
+    | SessionRuled
+    | SessionChanged
+    | CandidateProposed
+    | CandidateSettled
+    | MemoryWritten
+    | MemoryRemoved
+    | MessageReceived
+    | MessageRefused
+    | ReplySent
+    | ReplyAbandoned
+    | IncidentOpened
+    | IncidentClosed
+    | TaskFinished
+    | AdminChanged
+    | JournalCheckpointed
+)
+
+
+# --- live only: streamed, never stored --------------------------------------------------------------------------------
+
+
+class ModelDelta(Event, frozen=True, kw_only=True, tag="model.delta"):
+    run_id: RunId
+    turn: int
+    text: str = ""
+    reasoning: str = ""
+    call: str = ""
+
+
+class ToolProgress(Event, frozen=True, kw_only=True, tag="tool.progress"):
+    run_id: RunId
+    call_id: CallId
+    text: str
+
+
+LiveEvent = ModelDelta | ToolProgress
+
+KINDS: frozenset[str] = frozenset(str(event.__struct_config__.tag) for event in get_args(AnyEvent))
+
+encode = msgspec.json.Encoder().encode
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+
+def decode(body: bytes) -> AnyEvent:
+    return _decoder.decode(body)
+
+
+def kind_of(event: Event) -> str:
+    return str(event.__struct_config__.tag)
+
+
+class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """One stored event with its envelope. `event` holds the stored bytes: nothing re-encodes them."""
+
+    tape: str
+    seq: int
+    position: int
+    time_ms: int
+    run_id: str = ""
+    principal: str
+    kind: str
+    hash: str
+    event: msgspec.Raw

@@ -1,0 +1,125 @@
+"""What goes to a model and what comes back, in no vendor's dialect."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from msgspec import Struct
+
+StopReason = Literal["end", "tool_calls", "length", "content_filter", "interrupted"]
+Channel = Literal["text", "reasoning", "call"]
+# How a provider hands over a piece of a reply while it streams. Called on the event loop; must not block.
+Emit = Callable[[Channel, str], None]
+
+
+class Text(Struct, frozen=True, tag="text"):
+    text: str
+
+
+class Image(Struct, frozen=True, tag="image"):
+    media_type: str
+    data: bytes
+
+
+Part = Text | Image
+
+
+class Native(Struct, frozen=True):
+    """A provider's own record of a turn (signed thinking, encrypted reasoning), sent back only to the same dialect."""
+
+    dialect: str
+    items: list[Any]
+
+
+class ModelCall(Struct, frozen=True, omit_defaults=True):
+    """A tool call as the model wrote it: the arguments are its text, not yet parsed."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class UserMessage(Struct, frozen=True, tag="user"):
+    parts: tuple[Part, ...]
+
+
+class AssistantMessage(Struct, frozen=True, tag="assistant", omit_defaults=True):
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ModelCall, ...] = ()
+    native: Native | None = None
+
+
+class ToolMessage(Struct, frozen=True, tag="tool", omit_defaults=True):
+    call_id: str
+    name: str
+    text: str
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+
+
+Message = UserMessage | AssistantMessage | ToolMessage
+
+
+class ToolSchema(Struct, frozen=True):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    model: str
+    instructions: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    json_mode: bool = False
+    # Stable over a session: providers that cache prompts by key get it.
+    cache_key: str = ""
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """`input_tokens` counts everything sent, cached parts included; `output_tokens` everything produced, reasoning included."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A finished model turn."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ModelCall, ...] = ()
+    stop: StopReason = "end"
+    usage: Usage = Usage()
+    model: str = ""
+    native: Native | None = None
+
+
+FailureClass = Literal[
+    "auth",
+    "permission",
+    "rate_limited",
+    "quota",
+    "overloaded",
+    "context_too_long",
+    "content_blocked",
+    "malformed",
+    "network",
+    "timeout",
+    "bad_request",
+]
+
+
+class ModelFailure(Exception):
+    """A provider call that gave no reply. Raised by adapters, translated once by the model turn."""
+
+    def __init__(self, failure: FailureClass, message: str, *, retry_after_ms: int | None = None) -> None:
+        super().__init__(f"{failure}: {message}")
+        self.failure = failure
+        self.message = message
+        self.retry_after_ms = retry_after_ms

@@ -1,0 +1,86 @@
+"""What a tool declares about itself, and what a decision about one call is about."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Effect = Literal["pure", "idempotent", "reversible", "once"]
+Capability = Literal["fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"]
+Tier = Literal["none", "A", "B", "C"]
+SubjectKind = Literal["path_prefix", "program", "command", "host", "tool"]
+PreviewKind = Literal["diff", "command", "request", "text"]
+
+
+class Limits(Struct, frozen=True):
+    time_ms: int = 30_000
+    input_bytes: int = 1 << 20
+    output_bytes: int = 128 << 10
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """The declaration of one tool. `parameters` is the JSON Schema of its arguments, made from their type."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    effect: Effect
+    capabilities: tuple[Capability, ...] = ()
+    limits: Limits = Limits()
+    tier: Tier = "none"
+    source: str = "internal"
+
+
+class Scope(Struct, frozen=True, omit_defaults=True):
+    """What a decision is about. Paths are absolute and resolved; `workspace` is the root they were resolved in."""
+
+    paths: tuple[str, ...] = ()
+    workspace: str = ""
+    program: str = ""
+    command: str = ""
+    hosts: tuple[str, ...] = ()
+    recipients: tuple[str, ...] = ()
+
+
+class Subject(Struct, frozen=True):
+    """What a wider approval covers: this program, this path prefix, this host; `tool` alone means any arguments."""
+
+    tool: str
+    kind: SubjectKind
+    value: str = ""
+
+    def covers(self, tool: str, scope: Scope) -> bool:
+        """Whether a call of `tool` with this scope lies wholly inside the subject."""
+        if tool != self.tool:
+            return False
+        match self.kind:
+            case "tool":
+                return True
+            case "path_prefix":
+                prefix = self.value.rstrip("/")
+                return bool(scope.paths) and all(path == prefix or path.startswith(prefix + "/") for path in scope.paths)
+            case "program":
+                return bool(self.value) and scope.program == self.value
+            case "command":
+                return bool(self.value) and scope.command == self.value
+            case "host":
+                return bool(scope.hosts) and all(host == self.value for host in scope.hosts)
+
+
+class Preview(Struct, frozen=True, omit_defaults=True):
+    """What a person sees before saying yes."""
+
+    kind: PreviewKind
+    title: str
+    body: str = ""
+
+
+Outcome = Literal["ok", "error", "denied", "cancelled", "interrupted", "timeout", "unknown", "skipped"]
+
+
+class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What executing a tool gave. `undo` names the checkpoint that takes the effect back."""
+
+    outcome: Outcome
+    text: str
+    data: Any = None
+    images: tuple[str, ...] = ()

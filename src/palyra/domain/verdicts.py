@@ -1,0 +1,44 @@
+"""Decisions about one tool call, as values to be matched completely."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.domain.labels import CLEAN, Label
+from palyra.domain.tools import Scope, ToolSpec
+
+Risk = Literal["low", "medium", "high", "critical"]
+Origin = Literal["interactive", "scheduled", "child", "api"]
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """May this principal run this tool, on this, now?"""
+
+    principal: str
+    session_id: str
+    tool: ToolSpec
+    scope: Scope
+    origin: Origin
+    now_ms: int
+    label: Label = CLEAN
+    agent: str = "default"
+    channel: str = ""
+
+
+class Allow(Struct, frozen=True, tag="allow"):
+    reason: str
+    policies: tuple[str, ...] = ()
+
+
+class Ask(Struct, frozen=True, tag="ask"):
+    reason: str
+    risk: Risk
+    policies: tuple[str, ...] = ()
+
+
+class Deny(Struct, frozen=True, tag="deny"):
+    reason: str
+    policies: tuple[str, ...] = ()
+
+
+Verdict = Allow | Ask | Deny
