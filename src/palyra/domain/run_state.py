@@ -89,4 +89,4 @@ def parse(name: str) -> RunState:
     state = _OTHER_NAMES.get(lowered.replace("_", ""), lowered)
     if state not in TRANSITIONS:
         raise InvalidInput(f"unknown run state {name!r}: use accepted, in_progress, waiting, done, failed or cancelled")
-    return state  # type: ignore[return-value]
+    return state
