@@ -4,7 +4,7 @@
 own. Both are pure: the same entries always give the same conversation and the same next step.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,6 +26,7 @@ from palyra.domain.events import (
     RunFailed,
     RunResumed,
     RunStarted,
+    SessionBranched,
     SessionCompacted,
     SessionReset,
     ToolDecided,
@@ -39,6 +40,10 @@ from palyra.domain.events import (
 from palyra.domain.ids import ApprovalId, RunId
 from palyra.domain.labels import Label
 from palyra.domain.run_state import TERMINAL, RunState
+
+
+# On a child's own tape the branching is its second entry; on the parent's it comes later and changes nothing.
+_BRANCH_HEAD = 2
 
 
 @dataclass(slots=True)
@@ -65,15 +70,20 @@ class CallProgress:
 
 @dataclass(slots=True)
 class UserTurn:
+    """What people said, and `notes` on what happened to the model's work since it last spoke."""
+
     seq: int
     run_id: str
+    accepted_seq: int
     inputs: tuple[InputReceived, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class ModelTurn:
     seq: int
     run_id: str
+    accepted_seq: int
     reply: ModelReplied
     calls: list[CallProgress]
 
@@ -81,6 +91,7 @@ class ModelTurn:
 @dataclass(slots=True)
 class Summary:
     seq: int
+    accepted_seq: int
     text: str
 
 
@@ -94,6 +105,7 @@ class RunProgress:
     run_id: RunId
     state: RunState
     accepted: RunAccepted
+    accepted_seq: int
     inputs: list[tuple[int, InputReceived]] = field(default_factory=list)
     pending: dict[ApprovalId, ApprovalRequested] = field(default_factory=dict)
     last: ModelTurn | None = None
@@ -129,6 +141,7 @@ class Conversation:
         self.turns: list[Turn] = []
         self.runs: dict[RunId, RunProgress] = {}
         self.label: Label = labels.CLEAN
+        self.notes: list[str] = []
         self.seq = 0
 
     def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent) -> None:
@@ -137,24 +150,36 @@ class Conversation:
         match event:
             case SessionReset():
                 self.turns.clear()
+                self.notes.clear()
                 self.label = labels.CLEAN
             case SessionCompacted():
                 kept = [turn for turn in self.turns if turn.seq > event.upto_seq]
-                self.turns = [Summary(seq, event.summary), *kept]
+                self.turns = [Summary(seq, seq, event.summary), *kept]
+            case SessionBranched() if seq <= _BRANCH_HEAD:
+                self._cut_off(seq)
             case ToolUndone():
                 self._undo(event)
             case _ if run_id:
                 self._apply_run(seq, RunId(run_id), time_ms, event)
 
+    def _cut_off(self, seq: int) -> None:
+        """A branch begins here: the parent's runs are not ours to finish, but what was said in them was said."""
+        for run in list(self.runs.values()):
+            if run.begun:
+                self._join_inputs(run, seq, seq)
+        self.runs.clear()
+
     def _undo(self, event: ToolUndone) -> None:
-        for turn in self.turns:
-            if isinstance(turn, ModelTurn):
-                for call in turn.calls:
-                    if call.call.id == event.call_id:
-                        if event.why == "settled":
-                            call.started = None
-                        else:
-                            call.undone = True
+        found = self.find_call(event.call_id)
+        if found is None:
+            return
+        call = found[1]
+        if event.why == "settled":
+            call.started = None
+        else:
+            call.undone = True
+            paths = ", ".join(change.path for change in event.changes)
+            self.notes.append(f"The user undid your call of {call.call.tool} ({paths}).")
 
     def _apply_run(self, seq: int, run_id: RunId, time_ms: int, event: AnyEvent) -> None:
         run = self.runs.get(run_id)
@@ -162,7 +187,7 @@ class Conversation:
             # The beginning of a window may cut a finished run in two: what is left of it has nothing to tell.
             if not isinstance(event, RunAccepted):
                 return
-            self.runs[run_id] = RunProgress(run_id, "accepted", event, last_time_ms=time_ms)
+            self.runs[run_id] = RunProgress(run_id, "accepted", event, seq, last_time_ms=time_ms)
             return
         state = run_state.advance(run.state, kind_of(event))
         assert state is not None
@@ -175,6 +200,8 @@ class Conversation:
                 run.inputs.append((seq, event))
             case InputAssembled():
                 self._join_inputs(run, event.upto_seq, seq)
+                if event.from_seq is not None:
+                    self.turns = [turn for turn in self.turns if turn.accepted_seq >= event.from_seq]
             case ModelReplied():
                 self._reply(run, seq, event)
             case ToolProposed() | ToolDecided() | ToolStarted() | ToolFinished() | ApprovalRequested() | ApprovalResolved():
@@ -190,11 +217,12 @@ class Conversation:
         joined = tuple(event for at, event in run.inputs if at <= upto_seq)
         run.inputs = [(at, event) for at, event in run.inputs if at > upto_seq]
         if joined:
-            self.turns.append(UserTurn(seq, run.run_id, joined))
+            self.turns.append(UserTurn(seq, run.run_id, run.accepted_seq, joined, tuple(self.notes)))
+            self.notes.clear()
             self.label = labels.join([self.label, *(event.label for event in joined)])
 
     def _reply(self, run: RunProgress, seq: int, event: ModelReplied) -> None:
-        turn = ModelTurn(seq, run.run_id, event, [CallProgress(call) for call in event.calls])
+        turn = ModelTurn(seq, run.run_id, run.accepted_seq, event, [CallProgress(call) for call in event.calls])
         if run.last and run.last.reply.stop == "length" and not run.last.calls:
             run.continued = True
         run.last = turn
@@ -337,8 +365,3 @@ def what_next(run: RunProgress) -> Next:
 
 def _answer(run: RunProgress) -> str:
     return run.last.reply.text if run.last else ""
-
-
-def untold_calls(turn: ModelTurn) -> Iterator[CallProgress]:
-    """Calls of a turn that never got a result: a cancel, a branch or a failure came first."""
-    return (call for call in turn.calls if call.finished is None)

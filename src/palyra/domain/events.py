@@ -123,14 +123,17 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
 
 
 class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
-    """What the model was shown. Inputs up to `upto_seq` have joined the conversation; older history starts at `from_seq`."""
+    """What the model was shown. Inputs up to `upto_seq` have joined the conversation.
+
+    `from_seq` is set when the window slid: turns of runs that were accepted before it are no longer shown.
+    """
 
     turn: int
     upto_seq: int
     parts: tuple[AssembledPart, ...]
     tokens: int
     budget: int
-    from_seq: int = 1
+    from_seq: int | None = None
 
 
 class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):

@@ -1,0 +1,176 @@
+"""Approvals and the grants they leave behind. A row says where on the tape the request stands; the tape says the rest."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from palyra.domain import events
+from palyra.domain.errors import Forbidden, NotFound
+from palyra.domain.events import ApprovalRequested, ApprovalResolved
+from palyra.domain.ids import ApprovalId
+from palyra.domain.tools import Subject
+from palyra.domain.verdicts import Origin
+from palyra.journal.database import Tx
+
+_COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.requested_ms, a.expires_ms, a.decision, a.resolved_ms,
+    q.body, r.body, r.principal"""
+_FROM = """approvals a JOIN entries q ON q.position = a.requested_position
+    LEFT JOIN entries r ON r.position = a.resolved_position"""
+
+
+class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`decision` is empty while the approval is pending."""
+
+    approval_id: ApprovalId
+    session_id: str
+    run_id: str
+    owner: str
+    origin: Origin
+    requested_ms: int
+    expires_ms: int = 0
+    decision: str = ""
+    resolved_ms: int = 0
+    request: ApprovalRequested
+    resolution: ApprovalResolved | None = None
+    resolved_by: str = ""
+
+
+def _approval(row: tuple[Any, ...]) -> Approval:
+    request = events.decode(row[9])
+    resolution = events.decode(row[10]) if row[10] is not None else None
+    assert isinstance(request, ApprovalRequested)
+    assert resolution is None or isinstance(resolution, ApprovalResolved)
+    return Approval(
+        approval_id=row[0],
+        session_id=row[1],
+        run_id=row[2],
+        owner=row[3],
+        origin=row[4],
+        requested_ms=row[5],
+        expires_ms=row[6],
+        decision=row[7],
+        resolved_ms=row[8],
+        request=request,
+        resolution=resolution,
+        resolved_by=row[11] or "",
+    )
+
+
+def add(tx: Tx, *, session_id: str, run_id: str, owner: str, origin: str, request: ApprovalRequested, position: int) -> None:
+    tx.run(
+        """INSERT INTO approvals (approval_id, session_id, run_id, call_id, owner, tool, about, origin, requested_position,
+            requested_ms, expires_ms)
+        VALUES (:approval_id, :session_id, :run_id, :call_id, :owner, :tool, :about, :origin, :position, :now, :expires_ms)""",
+        approval_id=request.approval_id,
+        session_id=session_id,
+        run_id=run_id,
+        call_id=request.call_id,
+        owner=owner,
+        tool=request.tool,
+        about=request.about,
+        origin=origin,
+        position=position,
+        now=tx.now_ms,
+        expires_ms=request.expires_ms,
+    )
+
+
+def settle(tx: Tx, resolution: ApprovalResolved, position: int) -> None:
+    tx.run(
+        """UPDATE approvals SET decision = :decision, resolved_position = :position, resolved_ms = :now
+        WHERE approval_id = :approval_id""",
+        decision=resolution.decision,
+        position=position,
+        now=tx.now_ms,
+        approval_id=resolution.approval_id,
+    )
+
+
+def get(tx: Tx, approval_id: str, principal: str) -> Approval:
+    row = tx.one(f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.approval_id = :approval_id", approval_id=approval_id)
+    if row is None:
+        raise NotFound(f"there is no approval {approval_id}", approval_id=approval_id)
+    approval = _approval(row)
+    if approval.owner != principal:
+        raise Forbidden("this approval is someone else's to answer", approval_id=approval_id)
+    return approval
+
+
+def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
+    rows = tx.all(f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.run_id = :run_id AND a.decision = ''", run_id=run_id)
+    return [_approval(row) for row in rows]
+
+
+def listing(tx: Tx, owner: str, *, pending: bool | None, before: int = 1 << 62, limit: int = 100) -> list[Approval]:
+    """Newest first, paged by the position of the request."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM {_FROM} WHERE a.owner = :owner AND a.requested_position < :before
+            AND (:pending IS NULL OR (a.decision = '') = :pending)
+        ORDER BY a.requested_position DESC LIMIT :limit""",
+        owner=owner,
+        before=before,
+        pending=pending,
+        limit=limit,
+    )
+    return [_approval(row) for row in rows]
+
+
+def expired(tx: Tx, limit: int = 100) -> list[Approval]:
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.expires_ms > 0 AND a.expires_ms <= :now
+        ORDER BY a.expires_ms LIMIT :limit""",
+        now=tx.now_ms,
+        limit=limit,
+    )
+    return [_approval(row) for row in rows]
+
+
+def next_expiry(tx: Tx) -> int:
+    """When the next pending approval times out, or 0."""
+    row = tx.one("SELECT min(expires_ms) FROM approvals WHERE decision = '' AND expires_ms > 0")
+    return int(row[0]) if row and row[0] else 0
+
+
+# --- grants -----------------------------------------------------------------------------------------------------------
+
+
+class GrantRow(Struct, frozen=True):
+    """A wider yes: for a session, or until a time. `grant_id` is the approval it came from."""
+
+    grant_id: str
+    principal: str
+    session_id: str
+    subject: Subject
+    until_ms: int
+    created_ms: int
+
+
+def add_grant(tx: Tx, grant: GrantRow) -> None:
+    tx.run(
+        """INSERT INTO grants (grant_id, principal, session_id, tool, subject_kind, subject_value, until_ms, created_ms)
+        VALUES (:grant_id, :principal, :session_id, :tool, :kind, :value, :until_ms, :created_ms)""",
+        grant_id=grant.grant_id,
+        principal=grant.principal,
+        session_id=grant.session_id,
+        tool=grant.subject.tool,
+        kind=grant.subject.kind,
+        value=grant.subject.value,
+        until_ms=grant.until_ms,
+        created_ms=grant.created_ms,
+    )
+
+
+def grants_for(tx: Tx, principal: str, session_id: str) -> list[GrantRow]:
+    """The grants that may still cover a call of this principal in this session."""
+    rows = tx.all(
+        """SELECT grant_id, principal, session_id, tool, subject_kind, subject_value, until_ms, created_ms FROM grants
+        WHERE principal = :principal AND session_id IN ('', :session_id) AND (until_ms = 0 OR until_ms > :now)""",
+        principal=principal,
+        session_id=session_id,
+        now=tx.now_ms,
+    )
+    return [GrantRow(row[0], row[1], row[2], Subject(row[3], row[4], row[5]), row[6], row[7]) for row in rows]
+
+
+def remove_grant(tx: Tx, grant_id: str) -> None:
+    tx.run("DELETE FROM grants WHERE grant_id = :grant_id", grant_id=grant_id)

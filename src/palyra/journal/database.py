@@ -1,0 +1,273 @@
+"""The door to the store: one writer thread with group commit, a few readers.
+
+A caller hands over a *step*, a plain function over a transaction. The writer takes every step that waits, runs each in its own
+savepoint, commits once, then resolves them all and tells `on_commit` what was appended. No caller ever holds a transaction,
+so cancelling one cannot wedge the store, and nothing is told to anyone before it is durable.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol, TypeVar, cast
+
+from palyra.domain.errors import PalyraError, Unavailable
+from palyra.domain.events import AnyEvent
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+MOST_STEPS_PER_COMMIT = 512
+
+
+class Connection(Protocol):
+    """One connection of a dialect. SQL is written once, with `:name` parameters."""
+
+    def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]: ...
+
+    def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
+
+    def next_positions(self, count: int) -> int:
+        """Reserve `count` global positions and return the first."""
+        ...
+
+    def index_text(self, session_id: str, seq: int, text: str) -> None:
+        """Make a text findable by its words."""
+        ...
+
+    def search_text(self, owner: str, words: str, limit: int) -> list[Row]:
+        """(session_id, title, seq, snippet, time_ms) of an owner's texts that hold all the words, best match first."""
+        ...
+
+    def begin(self) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def savepoint(self) -> None: ...
+
+    def release(self) -> None: ...
+
+    def rollback_to_savepoint(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Dialect(Protocol):
+    """What differs between the databases behind the journal."""
+
+    def open_writer(self) -> Connection: ...
+
+    def open_reader(self) -> Connection: ...
+
+    def translate(self, error: Exception) -> PalyraError | None:
+        """Our error for a failure of the store itself, or None if the error is not the store's."""
+        ...
+
+
+@dataclass(slots=True)
+class Appended:
+    """One entry of a step, as the hub and the live conversation want it: decoded event and wire bytes, both made once."""
+
+    tape: str
+    seq: int
+    position: int
+    time_ms: int
+    run_id: str
+    kind: str
+    event: AnyEvent
+    wire: bytes
+
+
+class Tx:
+    """What a step or a query sees of the store."""
+
+    __slots__ = ("appended", "connection", "now_ms")
+
+    def __init__(self, connection: Connection, now_ms: int) -> None:
+        self.connection = connection
+        self.now_ms = now_ms
+        self.appended: list[Appended] = []
+
+    def all(self, sql: str, **params: Any) -> list[Row]:
+        return self.connection.all(sql, params)
+
+    def one(self, sql: str, **params: Any) -> Row | None:
+        rows = self.connection.all(sql, params)
+        return rows[0] if rows else None
+
+    def run(self, sql: str, **params: Any) -> None:
+        self.connection.all(sql, params)
+
+
+@dataclass(slots=True)
+class _Job:
+    step: Callable[[Tx], Any]
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+    appended: list[Appended] = field(default_factory=list)
+
+
+class Database:
+    """The journal's database, for one process and one event loop."""
+
+    def __init__(self, dialect: Dialect, clock: Callable[[], int], *, readers: int = 3) -> None:
+        self._dialect = dialect
+        self._clock = clock
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._writer: threading.Thread | None = None
+        self._connection: Connection | None = None
+        self._readers = ThreadPoolExecutor(max_workers=readers, thread_name_prefix="journal-read")
+        self._local = threading.local()
+        self._reader_connections: list[Connection] = []
+        self._closed = False
+        self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
+
+    def open(self) -> None:
+        """Open the writing connection now, so that a damaged or foreign file is an error at start and not at first use."""
+        self._loop = asyncio.get_running_loop()
+        self._connection = self._open_writer()
+        self._writer = threading.Thread(target=self._write_forever, name="journal-write", daemon=True)
+        self._writer.start()
+
+    async def close(self) -> None:
+        """Finish what was handed over, then close."""
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        writer = self._writer
+        if writer is not None:
+            await asyncio.get_running_loop().run_in_executor(None, writer.join)
+        self._readers.shutdown(wait=True)
+        for connection in self._reader_connections:
+            connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def write(self, step: Callable[[Tx], T]) -> asyncio.Future[T]:
+        """Run a step and make it durable. Steps commit in the order of these calls; awaiting is only a barrier."""
+        assert self._loop is not None, "the database is not open"
+        future: asyncio.Future[T] = self._loop.create_future()
+        if self._closed:
+            future.set_exception(Unavailable("the journal is closed: the daemon is shutting down"))
+            return future
+        # A caller that does not wait for its step must not cause a warning about an unread exception.
+        future.add_done_callback(_mark_read)
+        self._jobs.put(_Job(step, future))
+        return future
+
+    async def read(self, query: Callable[[Tx], T]) -> T:
+        """Run a query on a read-only connection."""
+        if self._closed:
+            raise Unavailable("the journal is closed: the daemon is shutting down")
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
+
+    def _read(self, query: Callable[[Tx], T]) -> T:
+        connection = cast("Connection | None", getattr(self._local, "connection", None))
+        try:
+            if connection is None:
+                connection = self._local.connection = self._dialect.open_reader()
+                self._reader_connections.append(connection)
+            return query(Tx(connection, self._clock()))
+        except Exception as error:
+            raise self._ours(error) from error
+
+    # --- the writer thread ---
+
+    def _write_forever(self) -> None:
+        while True:
+            job = self._jobs.get()
+            batch: list[_Job] = []
+            stop = job is None
+            while job is not None:
+                batch.append(job)
+                if len(batch) >= MOST_STEPS_PER_COMMIT:
+                    break
+                try:
+                    job = self._jobs.get_nowait()
+                except Empty:
+                    break
+                stop = stop or job is None
+            if batch:
+                self._commit(batch)
+                assert self._loop is not None
+                try:
+                    self._loop.call_soon_threadsafe(self._settle, batch)
+                except RuntimeError:
+                    return  # The loop is gone: nobody is left to be told, and what was committed is on disk.
+            if stop:
+                return
+
+    def _commit(self, batch: list[_Job]) -> None:
+        try:
+            connection = self._connection or self._open_writer()
+            self._connection = connection
+            connection.begin()
+            for job in batch:
+                self._run_step(connection, job)
+            connection.commit()
+        except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
+            self._fail(batch, error)
+
+    def _run_step(self, connection: Connection, job: _Job) -> None:
+        tx = Tx(connection, self._clock())
+        connection.savepoint()
+        try:
+            job.result = job.step(tx)
+        except Exception as error:
+            if self._dialect.translate(error) is not None:
+                raise
+            connection.rollback_to_savepoint()
+            job.error = error
+        else:
+            job.appended = tx.appended
+        connection.release()
+
+    def _fail(self, batch: list[_Job], error: Exception) -> None:
+        """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.rollback()
+            except Exception as second:  # noqa: BLE001
+                if self._dialect.translate(second) is None:
+                    error.add_note(f"and rolling back: {second}")
+            connection.close()
+        for job in batch:
+            job.result = None
+            job.appended = []
+            job.error = self._ours(error)
+
+    def _open_writer(self) -> Connection:
+        try:
+            return self._dialect.open_writer()
+        except Exception as error:
+            raise self._ours(error) from error
+
+    def _ours(self, error: Exception) -> Exception:
+        return self._dialect.translate(error) or error
+
+    # --- back on the event loop ---
+
+    def _settle(self, batch: list[_Job]) -> None:
+        appended = [entry for job in batch for entry in job.appended]
+        if appended:
+            self.on_commit(appended)
+        for job in batch:
+            if job.future.done():
+                continue
+            if job.error is not None:
+                job.future.set_exception(job.error)
+            else:
+                job.future.set_result(job.result)
+
+
+def _mark_read(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,126 @@
+"""Runs and submissions as rows: who works, who waits, what was already submitted. State itself is moved by `tape.append`."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from palyra.domain.errors import Forbidden, NotFound
+from palyra.domain.ids import RunId, SessionId
+from palyra.domain.run_state import RunState
+from palyra.domain.verdicts import Origin
+from palyra.journal.database import Tx
+
+_COLUMNS = "run_id, session_id, principal, origin, state, reason, created_ms, started_ms, ended_ms, heartbeat_ms"
+
+
+class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`reason` says what a waiting run waits for, and why a failed or cancelled one ended."""
+
+    run_id: RunId
+    session_id: SessionId
+    principal: str
+    origin: Origin
+    state: RunState
+    reason: str = ""
+    created_ms: int
+    started_ms: int = 0
+    ended_ms: int = 0
+    heartbeat_ms: int = 0
+
+
+def _run(row: tuple[Any, ...]) -> RunRow:
+    return RunRow(**dict(zip(RunRow.__struct_fields__, row, strict=True)))
+
+
+def find(tx: Tx, run_id: str) -> RunRow | None:
+    row = tx.one(f"SELECT {_COLUMNS} FROM runs WHERE run_id = :run_id", run_id=run_id)
+    return _run(row) if row else None
+
+
+def get(tx: Tx, run_id: str, principal: str) -> RunRow:
+    run = find(tx, run_id)
+    if run is None:
+        raise NotFound(f"there is no run {run_id}", run_id=run_id)
+    if run.principal != principal:
+        raise Forbidden("this run belongs to someone else", run_id=run_id)
+    return run
+
+
+def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 50) -> list[RunRow]:
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND accepted_position < :before
+        ORDER BY accepted_position DESC LIMIT :limit""",
+        session_id=session_id,
+        before=before,
+        limit=limit,
+    )
+    return [_run(row) for row in rows]
+
+
+def unfinished(tx: Tx, *, session_id: str = "", principal: str = "") -> list[RunRow]:
+    """Runs that have not ended, oldest first: of one session, of one principal, or all of them."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM runs WHERE state IN ('accepted', 'in_progress', 'waiting')
+            AND (:session_id = '' OR session_id = :session_id) AND (:principal = '' OR principal = :principal)
+        ORDER BY accepted_position""",
+        session_id=session_id,
+        principal=principal,
+    )
+    return [_run(row) for row in rows]
+
+
+def beat(tx: Tx, run_ids: list[str]) -> None:
+    """Say that these runs are alive."""
+    tx.connection.many(
+        "UPDATE runs SET heartbeat_ms = :now WHERE run_id = :run_id", [{"now": tx.now_ms, "run_id": run_id} for run_id in run_ids]
+    )
+
+
+class SubmissionRow(Struct, frozen=True):
+    submission_id: str
+    session_id: str
+    run_id: str
+    mode: str
+    digest: bytes
+    seq: int
+
+
+def find_submission(tx: Tx, submission_id: str) -> SubmissionRow | None:
+    row = tx.one(
+        "SELECT submission_id, session_id, run_id, mode, digest, seq FROM submissions WHERE submission_id = :id", id=submission_id
+    )
+    return SubmissionRow(*row) if row else None
+
+
+def add_submission(tx: Tx, row: SubmissionRow) -> None:
+    tx.run(
+        """INSERT INTO submissions (submission_id, session_id, run_id, mode, digest, seq)
+        VALUES (:submission_id, :session_id, :run_id, :mode, :digest, :seq)""",
+        submission_id=row.submission_id,
+        session_id=row.session_id,
+        run_id=row.run_id,
+        mode=row.mode,
+        digest=row.digest,
+        seq=row.seq,
+    )
+
+
+def waiting_inputs(tx: Tx, session_id: str) -> int:
+    """How many inputs lie in the session's mailbox: accepted, and not begun."""
+    row = tx.one(
+        """SELECT count(*) FROM submissions s JOIN runs r ON r.run_id = s.run_id
+        WHERE r.session_id = :session_id AND r.state = 'accepted'""",
+        session_id=session_id,
+    )
+    return int(row[0]) if row else 0
+
+
+def collecting(tx: Tx, session_id: str) -> str:
+    """The run that gathers `collect` inputs and has not begun, or nothing."""
+    row = tx.one(
+        """SELECT r.run_id FROM runs r JOIN submissions s ON s.submission_id = r.run_id
+        WHERE r.session_id = :session_id AND r.state = 'accepted' AND s.mode = 'collect'
+        ORDER BY r.accepted_position DESC LIMIT 1""",
+        session_id=session_id,
+    )
+    return str(row[0]) if row else ""

@@ -1,0 +1,222 @@
+"""Sessions: one row each, beside the tape that says how it came about."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from palyra.domain.errors import Forbidden, NotFound
+from palyra.domain.events import SessionBranched, SessionChanged, SessionCreated, SessionReset
+from palyra.domain.ids import SessionId
+from palyra.journal import tape
+from palyra.journal.database import Tx
+
+TITLE_LENGTH = 72
+_COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace, s.created_ms, s.updated_ms,
+    s.archived, s.parent_id, s.parent_seq, s.fold_from"""
+
+
+class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    session_id: SessionId
+    key: str | None = None
+    label: str = ""
+    title: str = ""
+    owner: str
+    device: str = ""
+    channel: str = ""
+    workspace: str = ""
+    created_ms: int
+    updated_ms: int
+    archived: bool = False
+    parent_id: str = ""
+    parent_seq: int = 0
+    fold_from: int = 1
+    # Filled in by listings: the state of the newest unfinished run, and how long the tape is.
+    active: str = ""
+    head_seq: int = 0
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    names = Session.__struct_fields__
+    values = dict(zip(names, row, strict=False))
+    values["archived"] = bool(values["archived"])
+    return Session(**values)
+
+
+def find(tx: Tx, *, session_id: str = "", key: str = "", label: str = "", owner: str = "") -> Session | None:
+    """A session by id, by unique key, or the owner's newest one with a label."""
+    if session_id:
+        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE session_id = :session_id", session_id=session_id)
+    elif key:
+        row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE key = :key", key=key)
+    else:
+        row = tx.one(
+            f"SELECT {_COLUMNS} FROM sessions s WHERE owner = :owner AND label = :label ORDER BY session_id DESC LIMIT 1",
+            owner=owner,
+            label=label,
+        )
+    return _session(row) if row else None
+
+
+def get(tx: Tx, session_id: str, principal: str) -> Session:
+    """The session, if this principal may use it."""
+    session = find(tx, session_id=session_id)
+    if session is None:
+        raise NotFound(f"there is no session {session_id}", session_id=session_id)
+    if session.owner != principal:
+        raise Forbidden("this session belongs to someone else", session_id=session_id)
+    return session
+
+
+def create(tx: Tx, session_id: str, event: SessionCreated) -> Session:
+    tx.run(
+        """INSERT INTO sessions (session_id, key, label, title, owner, device, channel, workspace, created_ms, updated_ms)
+        VALUES (:session_id, :key, :label, :title, :owner, :device, :channel, :workspace, :now, :now)""",
+        session_id=session_id,
+        key=event.key or None,
+        label=event.label,
+        title=event.title,
+        owner=event.owner,
+        device=event.device,
+        channel=event.channel,
+        workspace=event.workspace,
+        now=tx.now_ms,
+    )
+    tape.append(tx, session_id, event.owner, [event])
+    created = find(tx, session_id=session_id)
+    assert created is not None
+    return created
+
+
+def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) -> Session:
+    """A new session that continues from a position of another; both tapes say so."""
+    created = SessionCreated(
+        owner=parent.owner, title=title, device=parent.device, channel=parent.channel, workspace=parent.workspace
+    )
+    create(tx, child_id, created)
+    tx.run(
+        "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE session_id = :child",
+        parent=parent.session_id,
+        seq=parent_seq,
+        # Positions of the parent are counted back from the child's beginning: 0 is the entry branched at.
+        fold=1 - parent_seq,
+        child=child_id,
+    )
+    event = SessionBranched(parent=parent.session_id, parent_seq=parent_seq, child=SessionId(child_id))
+    tape.append(tx, child_id, parent.owner, [event])
+    tape.append(tx, parent.session_id, parent.owner, [event])
+    child = find(tx, session_id=child_id)
+    assert child is not None
+    return child
+
+
+def reset(tx: Tx, session: Session) -> None:
+    """The next run starts with an empty conversation; session grants are dropped with it."""
+    (entry,) = tape.append(tx, session.session_id, session.owner, [SessionReset()])
+    tx.run("UPDATE sessions SET fold_from = :seq WHERE session_id = :id", seq=entry.seq, id=session.session_id)
+    tx.run("DELETE FROM grants WHERE session_id = :id", id=session.session_id)
+
+
+def change(tx: Tx, session: Session, event: SessionChanged) -> Session:
+    tape.append(tx, session.session_id, session.owner, [event])
+    tx.run(
+        """UPDATE sessions SET title = coalesce(:title, title), archived = coalesce(:archived, archived), updated_ms = :now
+        WHERE session_id = :id""",
+        title=event.title,
+        archived=event.archived,
+        now=tx.now_ms,
+        id=session.session_id,
+    )
+    changed = find(tx, session_id=session.session_id)
+    assert changed is not None
+    return changed
+
+
+def touch(tx: Tx, session: Session, first_text: str) -> None:
+    """Note that something was said; the first message gives the title if nobody gave one."""
+    title = "" if session.title else title_from(first_text)
+    if title:
+        tx.run(
+            "UPDATE sessions SET updated_ms = :now, title = :title WHERE session_id = :id",
+            now=tx.now_ms,
+            title=title,
+            id=session.session_id,
+        )
+    else:
+        tx.run("UPDATE sessions SET updated_ms = :now WHERE session_id = :id", now=tx.now_ms, id=session.session_id)
+
+
+def title_from(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def slide_window(tx: Tx, session_id: str, fold_from: int) -> None:
+    tx.run("UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq", seq=fold_from, id=session_id)
+
+
+def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | None, limit: int) -> list[Session]:
+    """The owner's sessions, last used first, paged by (updated_ms, session_id)."""
+    updated_ms, session_id = before or (1 << 62, "~")
+    rows = tx.all(
+        f"""SELECT {_COLUMNS}, coalesce((SELECT r.state FROM runs r WHERE r.session_id = s.session_id
+                AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position LIMIT 1), ''),
+            coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)
+        FROM sessions s WHERE s.owner = :owner AND s.archived = :archived
+            AND (s.updated_ms, s.session_id) < (:updated_ms, :session_id)
+        ORDER BY s.updated_ms DESC, s.session_id DESC LIMIT :limit""",
+        owner=owner,
+        archived=archived,
+        updated_ms=updated_ms,
+        session_id=session_id,
+        limit=limit,
+    )
+    return [_session(row) for row in rows]
+
+
+class Found(Struct, frozen=True):
+    session_id: str
+    title: str
+    seq: int
+    snippet: str
+    time_ms: int
+
+
+def search(tx: Tx, owner: str, words: str, limit: int) -> list[Found]:
+    """The owner's sessions in which these words were said, archived ones too, best match first."""
+    return [Found(*row) for row in tx.connection.search_text(owner, words, limit)]
+
+
+class Stretch(Struct, frozen=True):
+    """A part of a tape that belongs to a conversation; `offset` turns its positions into the session's own count."""
+
+    tape: str
+    first: int
+    last: int
+    offset: int
+
+
+def lineage(tx: Tx, session: Session) -> list[Stretch]:
+    """The stretches a session's conversation is folded from, oldest first: its ancestors', then its own."""
+    stretches = [Stretch(session.session_id, max(1, session.fold_from), 1 << 62, 0)]
+    offset, floor, at = 0, session.fold_from, session
+    while at.parent_id and floor + offset <= 0:
+        offset += at.parent_seq
+        parent = find(tx, session_id=at.parent_id)
+        if parent is None:
+            break
+        first = max(1, floor + offset if at is session else 1, _last_mark(tx, parent.session_id, at.parent_seq))
+        stretches.append(Stretch(parent.session_id, first, at.parent_seq, -offset))
+        if first > 1:
+            break
+        at, floor = parent, parent.fold_from
+    return stretches[::-1]
+
+
+def _last_mark(tx: Tx, tape_id: str, upto: int) -> int:
+    """Where the conversation last began anew at or before a position."""
+    row = tx.one(
+        """SELECT max(seq) FROM entries WHERE tape = :tape AND seq <= :upto AND kind IN ('session.reset', 'session.compacted')""",
+        tape=tape_id,
+        upto=upto,
+    )
+    return int(row[0]) if row and row[0] else 1

@@ -1,0 +1,136 @@
+"""SQLite as the journal's database: connection settings, savepoints, and what its errors mean to a person."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from palyra.domain.errors import PalyraError, Unavailable
+from palyra.journal import migrations
+from palyra.journal.database import Connection, Row
+from palyra.journal.sqlite_schema import MIGRATIONS
+
+
+class SqliteConnection:
+    """A connection of the SQLite dialect."""
+
+    def __init__(self, raw: apsw.Connection) -> None:
+        self.raw = raw
+        self._execute = raw.execute
+        self._position = 0
+        self._saved_position = 0
+
+    def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]:
+        return self._execute(sql, params or None).fetchall()
+
+    def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None:
+        self.raw.executemany(sql, rows)
+
+    def next_positions(self, count: int) -> int:
+        first = self._position + 1
+        self._position += count
+        return first
+
+    def index_text(self, session_id: str, seq: int, text: str) -> None:
+        self._execute(
+            "INSERT INTO search (text, session_id, seq) VALUES (:text, :id, :seq)", {"text": text, "id": session_id, "seq": seq}
+        )
+
+    def search_text(self, owner: str, words: str, limit: int) -> list[Row]:
+        quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words.replace("\0", " ").split())
+        if not quoted:
+            return []
+        return self.all(
+            """SELECT s.session_id, s.title, f.seq, snippet(search, 0, '', '', '…', 16), e.time_ms
+            FROM search f JOIN sessions s ON s.session_id = f.session_id JOIN entries e ON e.tape = f.session_id AND e.seq = f.seq
+            WHERE search MATCH :words AND s.owner = :owner ORDER BY rank LIMIT :limit""",
+            {"words": quoted, "owner": owner, "limit": limit},
+        )
+
+    def begin(self) -> None:
+        self._execute("BEGIN IMMEDIATE")
+        # Read under the write lock: a command-line tool may have appended while the daemon was idle.
+        self._position = self._saved_position = self.all("SELECT coalesce(max(position), 0) FROM entries")[0][0]
+
+    def commit(self) -> None:
+        self._execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self.raw.in_transaction:
+            self._execute("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self._saved_position = self._position
+        self._execute("SAVEPOINT step")
+
+    def release(self) -> None:
+        self._execute("RELEASE step")
+
+    def rollback_to_savepoint(self) -> None:
+        self._execute("ROLLBACK TO step")
+        self._position = self._saved_position
+
+    def close(self) -> None:
+        self.raw.close(True)
+
+
+class Sqlite:
+    """The dialect. `vfs` exists so that tests can put a failing disk underneath."""
+
+    def __init__(self, path: Path, *, vfs: str | None = None) -> None:
+        self.path = path
+        self._vfs = vfs
+        self._migrated = False
+
+    def open_writer(self) -> Connection:
+        # Nobody else may read the journal: the file is made with its mode, not changed afterwards.
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        connection = SqliteConnection(self._connect(apsw.SQLITE_OPEN_READWRITE))
+        connection.all("PRAGMA journal_mode=WAL")
+        connection.all("PRAGMA synchronous=FULL")
+        connection.all("PRAGMA wal_autocheckpoint=4000")
+        connection.all("PRAGMA cache_size=-16000")
+        if not self._migrated:
+            migrations.apply(connection, MIGRATIONS)
+            self._migrated = True
+        return connection
+
+    def open_reader(self) -> Connection:
+        connection = SqliteConnection(self._connect(apsw.SQLITE_OPEN_READONLY))
+        connection.all("PRAGMA query_only=ON")
+        connection.all("PRAGMA cache_size=-4000")
+        return connection
+
+    def _connect(self, flags: int) -> apsw.Connection:
+        raw = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs, statementcachesize=200)
+        raw.set_busy_timeout(5_000)
+        raw.execute("PRAGMA trusted_schema=OFF; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY")
+        return raw
+
+    def translate(self, error: Exception) -> PalyraError | None:
+        if not isinstance(error, apsw.Error) or isinstance(error, apsw.ConstraintError | apsw.SQLError | apsw.BindingsError):
+            return None
+        where = str(self.path)
+        if isinstance(error, apsw.FullError) or "ENOSPC" in str(error):
+            return Unavailable(
+                f"the disk is full: free some space where {where} lies and try again; nothing acknowledged was lost",
+                path=where,
+            )
+        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            return Unavailable(
+                f"the journal {where} is damaged ({error}): keep the file, run `palyra journal verify` to see what is readable, "
+                "and `palyra journal restore BACKUP` to go back to a backup",
+                path=where,
+            )
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return Unavailable(f"another process holds the journal {where}: stop it and try again", path=where)
+        if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
+            return Unavailable(
+                f"the journal {where} cannot be opened for writing: check the folder's permissions ({error})", path=where
+            )
+        return Unavailable(
+            f"the disk under {where} failed ({error}): check it (dmesg, smartctl); nothing acknowledged was lost",
+            path=where,
+        )

@@ -1,0 +1,109 @@
+"""The journal as a file: online backup, restore, and what can be said about a file that may be damaged."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from palyra.domain.errors import ChainBroken, Conflict, NotFound
+from palyra.journal import verify
+from palyra.journal.database import Tx
+from palyra.journal.sqlite import Sqlite
+
+_PAGES_AT_ONCE = 2_000
+_GUARDS = {"entries_are_never_changed", "entries_are_never_deleted"}
+
+
+def backup(source: Path, target: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> verify.Report:
+    """Copy a journal that may be in use, consistently, then verify the copy. A target that exists is refused."""
+    if target.exists():
+        raise Conflict(f"{target} exists already: choose another name", path=str(target))
+    partial = target.with_name(target.name + ".partial")
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    dialect = Sqlite(source)
+    try:
+        reader = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+        copy = apsw.Connection(str(partial))
+        try:
+            with copy.backup("main", reader, "main") as pages:
+                while not pages.done:
+                    pages.step(_PAGES_AT_ONCE)
+                    progress(pages.page_count - pages.remaining, pages.page_count)
+            # One self-contained file: no WAL beside it that could be forgotten when it is moved.
+            copy.execute("PRAGMA journal_mode=DELETE")
+        finally:
+            copy.close()
+            reader.close()
+        report = inspect(partial)
+        if not report.ok:
+            raise ChainBroken(f"the journal does not verify, and neither does its copy: {report.bad}")
+        os.rename(partial, target)
+    except apsw.Error as error:
+        raise dialect.translate(error) or error from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return report
+
+
+def restore(source: Path, journal: Path, set_aside: Path) -> verify.Report:
+    """Put a verified backup in the journal's place; the present journal is kept at `set_aside`. The daemon must not run."""
+    if not source.exists():
+        raise NotFound(f"there is no backup at {source}", path=str(source))
+    report = inspect(source)
+    if not report.ok:
+        raise ChainBroken(f"the backup {source} does not verify, so it was not restored: {report.bad}")
+    fresh = journal.with_name(journal.name + ".restoring")
+    shutil.copyfile(source, fresh)
+    os.chmod(fresh, 0o600)
+    with open(fresh, "rb") as handle:
+        os.fsync(handle.fileno())
+    for suffix in ("", "-wal", "-shm"):
+        present = journal.with_name(journal.name + suffix)
+        if present.exists():
+            os.rename(present, set_aside.with_name(set_aside.name + suffix))
+    os.rename(fresh, journal)
+    folder = os.open(journal.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+    return report
+
+
+def inspect(path: Path, progress: Callable[[int], None] = lambda entries: None) -> verify.Report:
+    """Verify a journal file without the daemon, in use or not."""
+    dialect = Sqlite(path)
+    if not path.exists():
+        raise NotFound(f"there is no journal at {path}", path=str(path))
+    try:
+        connection = dialect.open_reader()
+        try:
+            return verify.verify(Tx(connection, 0), progress)
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise dialect.translate(error) or error from error
+
+
+def page_problems(path: Path) -> list[str]:
+    """What SQLite itself finds wrong with the file's pages, at most a few lines."""
+    try:
+        connection = Sqlite(path).open_reader()
+        try:
+            rows = connection.all("PRAGMA integrity_check(5)")
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        return [str(error)]
+    return [str(row[0]) for row in rows if row[0] != "ok"]
+
+
+def missing_guards(path: Path) -> list[str]:
+    """The append-only triggers that someone dropped."""
+    connection = Sqlite(path).open_reader()
+    try:
+        present = {name for (name,) in connection.all("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+    finally:
+        connection.close()
+    return sorted(_GUARDS - present)

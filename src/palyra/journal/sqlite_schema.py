@@ -1,0 +1,158 @@
+"""The SQLite schema. `entries` is the history and can only grow; every other table is what its events imply."""
+
+from palyra.journal.migrations import Migration
+
+MIGRATIONS = (
+    Migration(
+        1,
+        "the spine",
+        (
+            """CREATE TABLE entries (
+                position INTEGER PRIMARY KEY,
+                tape TEXT NOT NULL,
+                seq INTEGER NOT NULL,
+                time_ms INTEGER NOT NULL,
+                run_id TEXT NOT NULL,
+                principal TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                body BLOB NOT NULL,
+                hash BLOB NOT NULL
+            )""",
+            "CREATE UNIQUE INDEX entries_by_tape ON entries (tape, seq)",
+            "CREATE INDEX entries_by_run ON entries (run_id, seq) WHERE run_id <> ''",
+            """CREATE INDEX entries_marks ON entries (tape, seq)
+                WHERE kind IN ('session.reset', 'session.compacted')""",
+            """CREATE TRIGGER entries_are_never_changed BEFORE UPDATE ON entries
+                BEGIN SELECT raise(ABORT, 'the journal is append-only'); END""",
+            """CREATE TRIGGER entries_are_never_deleted BEFORE DELETE ON entries
+                BEGIN SELECT raise(ABORT, 'the journal is append-only'); END""",
+            """CREATE TABLE tapes (
+                tape TEXT PRIMARY KEY,
+                head_seq INTEGER NOT NULL,
+                head_hash BLOB NOT NULL
+            ) WITHOUT ROWID""",
+            """CREATE TABLE sessions (
+                session_id TEXT PRIMARY KEY,
+                key TEXT UNIQUE,
+                label TEXT NOT NULL DEFAULT '',
+                title TEXT NOT NULL DEFAULT '',
+                owner TEXT NOT NULL,
+                device TEXT NOT NULL DEFAULT '',
+                channel TEXT NOT NULL DEFAULT '',
+                workspace TEXT NOT NULL DEFAULT '',
+                created_ms INTEGER NOT NULL,
+                updated_ms INTEGER NOT NULL,
+                archived INTEGER NOT NULL DEFAULT 0,
+                parent_id TEXT NOT NULL DEFAULT '',
+                parent_seq INTEGER NOT NULL DEFAULT 0,
+                fold_from INTEGER NOT NULL DEFAULT 1
+            ) WITHOUT ROWID""",
+            "CREATE INDEX sessions_by_owner ON sessions (owner, archived, updated_ms)",
+            "CREATE INDEX sessions_by_label ON sessions (owner, label) WHERE label <> ''",
+            """CREATE TABLE runs (
+                run_id TEXT PRIMARY KEY,
+                session_id TEXT NOT NULL,
+                principal TEXT NOT NULL,
+                origin TEXT NOT NULL,
+                state TEXT NOT NULL,
+                reason TEXT NOT NULL DEFAULT '',
+                accepted_position INTEGER NOT NULL,
+                created_ms INTEGER NOT NULL,
+                started_ms INTEGER NOT NULL DEFAULT 0,
+                ended_ms INTEGER NOT NULL DEFAULT 0,
+                heartbeat_ms INTEGER NOT NULL DEFAULT 0
+            ) WITHOUT ROWID""",
+            "CREATE INDEX runs_by_session ON runs (session_id, accepted_position)",
+            """CREATE INDEX runs_unfinished ON runs (session_id, state, accepted_position)
+                WHERE state IN ('accepted', 'in_progress', 'waiting')""",
+            """CREATE TABLE submissions (
+                submission_id TEXT PRIMARY KEY,
+                session_id TEXT NOT NULL,
+                run_id TEXT NOT NULL,
+                mode TEXT NOT NULL,
+                digest BLOB NOT NULL,
+                seq INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            """CREATE TABLE approvals (
+                approval_id TEXT PRIMARY KEY,
+                session_id TEXT NOT NULL,
+                run_id TEXT NOT NULL,
+                call_id TEXT NOT NULL,
+                owner TEXT NOT NULL,
+                tool TEXT NOT NULL,
+                about TEXT NOT NULL,
+                origin TEXT NOT NULL,
+                requested_position INTEGER NOT NULL,
+                requested_ms INTEGER NOT NULL,
+                expires_ms INTEGER NOT NULL,
+                decision TEXT NOT NULL DEFAULT '',
+                resolved_position INTEGER NOT NULL DEFAULT 0,
+                resolved_ms INTEGER NOT NULL DEFAULT 0
+            ) WITHOUT ROWID""",
+            "CREATE INDEX approvals_pending ON approvals (expires_ms) WHERE decision = ''",
+            "CREATE INDEX approvals_by_run ON approvals (run_id)",
+            "CREATE INDEX approvals_by_owner ON approvals (owner, requested_position)",
+            """CREATE TABLE grants (
+                grant_id TEXT PRIMARY KEY,
+                principal TEXT NOT NULL,
+                session_id TEXT NOT NULL DEFAULT '',
+                tool TEXT NOT NULL,
+                subject_kind TEXT NOT NULL,
+                subject_value TEXT NOT NULL,
+                until_ms INTEGER NOT NULL DEFAULT 0,
+                created_ms INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            "CREATE INDEX grants_by_tool ON grants (principal, tool)",
+            "CREATE INDEX grants_by_session ON grants (session_id)",
+            """CREATE TABLE artifacts (
+                session_id TEXT NOT NULL,
+                artifact_id TEXT NOT NULL,
+                media_type TEXT NOT NULL,
+                body BLOB NOT NULL,
+                created_ms INTEGER NOT NULL,
+                PRIMARY KEY (session_id, artifact_id)
+            )""",
+            """CREATE TABLE effects (
+                call_id TEXT PRIMARY KEY,
+                session_id TEXT NOT NULL,
+                run_id TEXT NOT NULL,
+                tool TEXT NOT NULL,
+                position INTEGER NOT NULL,
+                checkpoint BLOB NOT NULL,
+                undone_ms INTEGER NOT NULL DEFAULT 0
+            )""",
+            "CREATE INDEX effects_by_run ON effects (run_id, position)",
+            "CREATE INDEX effects_by_session ON effects (session_id, position)",
+            """CREATE TABLE tokens (
+                token_id TEXT PRIMARY KEY,
+                digest BLOB NOT NULL UNIQUE,
+                name TEXT NOT NULL,
+                principal TEXT NOT NULL,
+                scope TEXT NOT NULL,
+                created_ms INTEGER NOT NULL,
+                expires_ms INTEGER NOT NULL DEFAULT 0,
+                used_ms INTEGER NOT NULL DEFAULT 0,
+                revoked_ms INTEGER NOT NULL DEFAULT 0
+            ) WITHOUT ROWID""",
+            """CREATE TABLE usage (
+                position INTEGER PRIMARY KEY,
+                time_ms INTEGER NOT NULL,
+                session_id TEXT NOT NULL,
+                run_id TEXT NOT NULL,
+                principal TEXT NOT NULL,
+                provider TEXT NOT NULL,
+                model TEXT NOT NULL,
+                input_tokens INTEGER NOT NULL,
+                output_tokens INTEGER NOT NULL,
+                cached_tokens INTEGER NOT NULL,
+                cost_microusd INTEGER NOT NULL,
+                duration_ms INTEGER NOT NULL,
+                first_delta_ms INTEGER NOT NULL
+            )""",
+            "CREATE INDEX usage_by_run ON usage (run_id)",
+            "CREATE INDEX usage_by_session ON usage (session_id, time_ms)",
+            "CREATE INDEX usage_by_time ON usage (time_ms)",
+            "CREATE VIRTUAL TABLE search USING fts5 (text, session_id UNINDEXED, seq UNINDEXED, tokenize = 'porter unicode61')",
+        ),
+    ),
+)

@@ -1,0 +1,225 @@
+"""Appending to tapes and reading them. The only place that writes `entries`, and the only place that moves a run's state."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain import chain, events, run_state
+from palyra.domain.errors import NotFound
+from palyra.domain.events import AnyEvent, Entry, InputReceived, ModelReplied, RunAccepted, RunCompleted, RunFailed, kind_of
+from palyra.domain.run_state import ACTIVE, TERMINAL, RunState
+from palyra.journal.database import Appended, Tx
+
+_INSERT = """INSERT INTO entries (position, tape, seq, time_ms, run_id, principal, kind, body, hash)
+    VALUES (:position, :tape, :seq, :time_ms, :run_id, :principal, :kind, :body, :hash)"""
+_COLUMNS = "tape, seq, position, time_ms, run_id, principal, kind, hash, body"
+_encode_entry = msgspec.json.Encoder().encode
+
+
+def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: str = "") -> list[Appended]:
+    """Append events to a tape, in order, and move the run they belong to. Illegal events raise and nothing is written."""
+    position = tx.connection.next_positions(len(new))
+    if run_id:
+        _move_run(tx, tape, principal, run_id, new, position)
+    head = tx.one("SELECT head_seq, head_hash FROM tapes WHERE tape = :tape", tape=tape)
+    seq, prev = (int(head[0]), bytes(head[1])) if head else (0, chain.GENESIS)
+    time_ms = tx.now_ms
+    rows: list[dict[str, Any]] = []
+    appended: list[Appended] = []
+    for event in new:
+        seq += 1
+        kind = kind_of(event)
+        body = events.encode(event)
+        prev = chain.link(
+            prev, tape=tape, seq=seq, position=position, time_ms=time_ms, run_id=run_id, principal=principal, kind=kind, body=body
+        )
+        rows.append(
+            {
+                "position": position,
+                "tape": tape,
+                "seq": seq,
+                "time_ms": time_ms,
+                "run_id": run_id,
+                "principal": principal,
+                "kind": kind,
+                "body": body,
+                "hash": prev,
+            }
+        )
+        wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, prev, body)
+        appended.append(Appended(tape, seq, position, time_ms, run_id, kind, event, wire))
+        position += 1
+    tx.connection.many(_INSERT, rows)
+    if head:
+        tx.run("UPDATE tapes SET head_seq = :seq, head_hash = :hash WHERE tape = :tape", tape=tape, seq=seq, hash=prev)
+    else:
+        tx.run("INSERT INTO tapes (tape, head_seq, head_hash) VALUES (:tape, :seq, :hash)", tape=tape, seq=seq, hash=prev)
+    for entry in appended:
+        _project(tx, entry, principal)
+    tx.appended.extend(appended)
+    return appended
+
+
+def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyEvent], position: int) -> None:
+    """Fold the new events into the run's row. `reason` says what it waits for, or why it ended."""
+    row = tx.one("SELECT state, reason FROM runs WHERE run_id = :run_id", run_id=run_id)
+    before: RunState | None = row[0] if row else None
+    state, reason = before, (row[1] if row else "")
+    for event in new:
+        state = run_state.advance(state, kind_of(event))
+        match event:
+            case RunFailed():
+                reason = event.reason
+            case events.RunCancelled():
+                reason = event.reason
+            case events.ApprovalRequested():
+                reason = "approval" if event.about == "tool" else event.about
+            case events.RunResumed() | RunCompleted():
+                reason = ""
+            case _:
+                pass
+    now = tx.now_ms
+    if before is None:
+        accepted = next(event for event in new if isinstance(event, RunAccepted))
+        tx.run(
+            """INSERT INTO runs (run_id, session_id, principal, origin, state, reason, accepted_position, created_ms, heartbeat_ms)
+            VALUES (:run_id, :tape, :principal, :origin, :state, :reason, :position, :now, :now)""",
+            position=position,
+            run_id=run_id,
+            tape=tape,
+            principal=principal,
+            origin=accepted.origin,
+            state=state,
+            reason=reason,
+            now=now,
+        )
+    if state != before and before is not None:
+        tx.run(
+            """UPDATE runs SET state = :state, reason = :reason, heartbeat_ms = :now,
+                started_ms = CASE WHEN started_ms = 0 AND :active THEN :now ELSE started_ms END,
+                ended_ms = CASE WHEN :ended THEN :now ELSE ended_ms END
+            WHERE run_id = :run_id""",
+            run_id=run_id,
+            state=state,
+            reason=reason,
+            now=now,
+            active=state in ACTIVE,
+            ended=state in TERMINAL,
+        )
+
+
+def _project(tx: Tx, entry: Appended, principal: str) -> None:
+    """The rows that an event implies beyond its run: what it cost, and how it is found again."""
+    event = entry.event
+    match event:
+        case ModelReplied():
+            tx.run(
+                """INSERT INTO usage (position, time_ms, session_id, run_id, principal, provider, model, input_tokens,
+                    output_tokens, cached_tokens, cost_microusd, duration_ms, first_delta_ms)
+                VALUES (:position, :time_ms, :tape, :run_id, :principal, :provider, :model, :input, :output, :cached, :cost,
+                    :duration, :first)""",
+                position=entry.position,
+                time_ms=entry.time_ms,
+                tape=entry.tape,
+                run_id=entry.run_id,
+                principal=principal,
+                provider=event.provider,
+                model=event.model,
+                input=event.usage.input_tokens,
+                output=event.usage.output_tokens,
+                cached=event.usage.cached_tokens,
+                cost=event.cost_microusd,
+                duration=event.duration_ms,
+                first=event.first_delta_ms,
+            )
+        case InputReceived() | RunCompleted() if event.text:
+            tx.connection.index_text(entry.tape, entry.seq, event.text)
+        case _:
+            pass
+
+
+def _wire(
+    tape: str, seq: int, position: int, time_ms: int, run_id: str, principal: str, kind: str, digest: bytes, body: bytes
+) -> bytes:
+    return _encode_entry(
+        Entry(
+            tape=tape,
+            seq=seq,
+            position=position,
+            time_ms=time_ms,
+            run_id=run_id,
+            principal=principal,
+            kind=kind,
+            hash=digest.hex(),
+            event=msgspec.Raw(body),
+        )
+    )
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+class Stored(Struct, frozen=True, gc=False):
+    """An entry as read: what a watcher needs, without decoding the event."""
+
+    seq: int
+    position: int
+    time_ms: int
+    run_id: str
+    kind: str
+    wire: bytes
+
+
+def _stored(row: tuple[Any, ...]) -> Stored:
+    tape, seq, position, time_ms, run_id, principal, kind, digest, body = row
+    wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, digest, body)
+    return Stored(seq, position, time_ms, run_id, kind, wire)
+
+
+def after(tx: Tx, tape: str, seq: int, limit: int = 500) -> list[Stored]:
+    """The entries of a tape behind a cursor, oldest first."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM entries WHERE tape = :tape AND seq > :seq ORDER BY seq LIMIT :limit",
+        tape=tape,
+        seq=seq,
+        limit=limit,
+    )
+    return [_stored(row) for row in rows]
+
+
+def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> list[Stored]:
+    """The entries of all of a principal's tapes behind a global cursor, in commit order."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM entries
+        WHERE position > :position AND tape IN (SELECT session_id FROM sessions WHERE owner = :owner)
+        ORDER BY position LIMIT :limit""",
+        position=position,
+        owner=owner,
+        limit=limit,
+    )
+    return [_stored(row) for row in rows]
+
+
+def events_between(tx: Tx, tape: str, first: int, last: int) -> list[tuple[int, str, int, AnyEvent]]:
+    """Decoded events of a stretch of tape, both ends included: what the conversation is folded from."""
+    rows = tx.all(
+        "SELECT seq, run_id, time_ms, body FROM entries WHERE tape = :tape AND seq BETWEEN :first AND :last ORDER BY seq",
+        tape=tape,
+        first=first,
+        last=last,
+    )
+    return [(seq, run_id, time_ms, events.decode(body)) for seq, run_id, time_ms, body in rows]
+
+
+def entry_at(tx: Tx, position: int) -> Entry:
+    row = tx.one(f"SELECT {_COLUMNS} FROM entries WHERE position = :position", position=position)
+    if row is None:
+        raise NotFound(f"the journal has no entry at position {position}")
+    return msgspec.json.decode(_stored(row).wire, type=Entry)
+
+
+def head(tx: Tx, tape: str) -> int:
+    row = tx.one("SELECT head_seq FROM tapes WHERE tape = :tape", tape=tape)
+    return int(row[0]) if row else 0

@@ -1,0 +1,57 @@
+"""Access tokens at rest: a digest, a scope, a name. The token itself is shown once and kept nowhere."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.domain.errors import NotFound
+from palyra.journal.database import Tx
+
+TokenScope = Literal["owner", "operator", "viewer", "connector", "worker"]
+_COLUMNS = "token_id, name, principal, scope, created_ms, expires_ms, used_ms, revoked_ms"
+
+
+class Token(Struct, frozen=True, omit_defaults=True):
+    token_id: str
+    name: str
+    principal: str
+    scope: TokenScope
+    created_ms: int
+    expires_ms: int = 0
+    used_ms: int = 0
+    revoked_ms: int = 0
+
+
+def add(tx: Tx, token: Token, digest: bytes) -> None:
+    tx.run(
+        """INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms, expires_ms)
+        VALUES (:token_id, :digest, :name, :principal, :scope, :created_ms, :expires_ms)""",
+        token_id=token.token_id,
+        digest=digest,
+        name=token.name,
+        principal=token.principal,
+        scope=token.scope,
+        created_ms=token.created_ms,
+        expires_ms=token.expires_ms,
+    )
+
+
+def by_digest(tx: Tx, digest: bytes) -> Token | None:
+    row = tx.one(f"SELECT {_COLUMNS} FROM tokens WHERE digest = :digest", digest=digest)
+    return Token(*row) if row else None
+
+
+def listing(tx: Tx) -> list[Token]:
+    return [Token(*row) for row in tx.all(f"SELECT {_COLUMNS} FROM tokens ORDER BY token_id")]
+
+
+def revoke(tx: Tx, token_id: str) -> Token:
+    tx.run("UPDATE tokens SET revoked_ms = :now WHERE token_id = :token_id AND revoked_ms = 0", now=tx.now_ms, token_id=token_id)
+    row = tx.one(f"SELECT {_COLUMNS} FROM tokens WHERE token_id = :token_id", token_id=token_id)
+    if row is None:
+        raise NotFound(f"there is no token {token_id}: see `palyra token list`", token_id=token_id)
+    return Token(*row)
+
+
+def used(tx: Tx, token_id: str) -> None:
+    tx.run("UPDATE tokens SET used_ms = :now WHERE token_id = :token_id", now=tx.now_ms, token_id=token_id)

@@ -1,0 +1,125 @@
+"""Checking the whole journal: every entry is where it was put, says what it said, and none is missing.
+
+Entries are read in commit order. The first thing that is wrong is named: which entry, and what happened to it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain import chain, events
+from palyra.journal.database import Tx
+
+_CHUNK = 2_000
+
+
+class Bad(Struct, frozen=True):
+    """The first bad entry: where it stands, and a sentence on what is wrong with it."""
+
+    tape: str
+    seq: int
+    position: int
+    problem: str
+
+
+class Report(Struct, frozen=True, omit_defaults=True):
+    entries: int
+    tapes: int
+    bad: Bad | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.bad is None
+
+
+class _Walk:
+    """The state of a walk over all entries in commit order."""
+
+    def __init__(self) -> None:
+        self.heads: dict[str, tuple[int, bytes]] = {}
+        self.position = 0
+
+    def step(self, row: tuple[Any, ...]) -> Bad | None:
+        position, tape, seq = row[:3]
+        problem = self._problem(row)
+        if problem:
+            return Bad(str(tape), seq if isinstance(seq, int) else 0, position, problem)
+        self.position = position
+        self.heads[tape] = (seq, row[-1])
+        return None
+
+    def _problem(self, row: tuple[Any, ...]) -> str:
+        position, tape, seq, time_ms, run_id, principal, kind, body, digest = row
+        types = (int, str, int, int, str, str, str, bytes, bytes)
+        if not all(isinstance(value, wanted) for value, wanted in zip(row, types, strict=True)):
+            return "a column holds a value of the wrong type: it was changed after it was written"
+        if position != self.position + 1:
+            missing = position - self.position - 1
+            return f"{missing} before it, from position {self.position + 1} on, are missing: they were removed"
+        head_seq, prev = self.heads.get(tape, (0, chain.GENESIS))
+        if seq != head_seq + 1:
+            what = "was inserted or moved here" if seq <= head_seq else "an entry before it was removed or renumbered"
+            return f"it has number {seq} on its tape where {head_seq + 1} belongs: {what}"
+        expected = chain.link(
+            prev, tape=tape, seq=seq, position=position, time_ms=time_ms, run_id=run_id, principal=principal, kind=kind, body=body
+        )
+        if expected != digest:
+            return "its hash does not match its content and predecessor: it was changed, swapped or inserted after it was written"
+        return _unreadable(kind, body)
+
+
+def _unreadable(kind: str, body: bytes) -> str:
+    try:
+        event = events.decode(body)
+    except msgspec.DecodeError as error:
+        return f"its body is not an event of this version: {error}"
+    return "" if events.kind_of(event) == kind else f"its kind column says {kind}, its body {events.kind_of(event)}"
+
+
+def verify(tx: Tx, progress: Callable[[int], None] = lambda entries: None) -> Report:
+    """Walk everything. `progress` is called with the number of entries seen so far."""
+    walk, seen = _Walk(), 0
+    while True:
+        rows = tx.all(
+            """SELECT position, tape, seq, time_ms, run_id, principal, kind, body, hash FROM entries
+            WHERE position > :position ORDER BY position LIMIT :limit""",
+            position=walk.position,
+            limit=_CHUNK,
+        )
+        for row in rows:
+            bad = walk.step(row)
+            if bad is not None:
+                return Report(seen, len(walk.heads), bad)
+            seen += 1
+        progress(seen)
+        if len(rows) < _CHUNK:
+            break
+    # Positions start at 1: anything at or below zero would otherwise hide from the walk.
+    hidden = tx.one("SELECT position, tape, seq FROM entries WHERE position < 1 ORDER BY position LIMIT 1")
+    if hidden:
+        return Report(
+            seen, len(walk.heads), Bad(hidden[1], hidden[2], hidden[0], "it stands before the first position: it was inserted")
+        )
+    return Report(seen, len(walk.heads), _check_heads(tx, walk))
+
+
+def _check_heads(tx: Tx, walk: _Walk) -> Bad | None:
+    """The heads were written in the same transactions as the entries: a shorter tape was cut, a longer one grew by hand."""
+    recorded = {str(tape): (seq, digest) for tape, seq, digest in tx.all("SELECT tape, head_seq, head_hash FROM tapes")}
+    for tape, (seq, digest) in sorted(recorded.items()):
+        found_seq, found_digest = walk.heads.get(tape, (0, chain.GENESIS))
+        if found_seq < seq:
+            return Bad(tape, found_seq + 1, 0, f"the tape ends at {found_seq} but had {seq} entries: its end was cut off")
+        if (found_seq, found_digest) != (seq, digest):
+            return Bad(
+                tape,
+                found_seq,
+                0,
+                f"the tape's recorded head ({seq}) is not its last entry ({found_seq}): entries were added by hand",
+            )
+    for tape, (seq, _) in walk.heads.items():
+        if tape not in recorded:
+            return Bad(tape, seq, 0, "the tape has entries but no recorded head: it was inserted, or its head was removed")
+    return None

@@ -1,0 +1,88 @@
+"""What tools leave behind in the store: large results as artifacts, and sealed checkpoints that take an effect back."""
+
+from hashlib import sha256
+
+from msgspec import Struct
+
+from palyra.domain.errors import NotFound
+from palyra.domain.ids import ArtifactId
+from palyra.journal.database import Tx
+
+
+def keep_artifact(tx: Tx, session_id: str, body: bytes, media_type: str) -> ArtifactId:
+    """Store a body by its content; the same body twice is one row."""
+    artifact_id = ArtifactId(sha256(body).hexdigest())
+    tx.run(
+        """INSERT INTO artifacts (session_id, artifact_id, media_type, body, created_ms)
+        VALUES (:session_id, :artifact_id, :media_type, :body, :now) ON CONFLICT DO NOTHING""",
+        session_id=session_id,
+        artifact_id=artifact_id,
+        media_type=media_type,
+        body=body,
+        now=tx.now_ms,
+    )
+    return artifact_id
+
+
+class Artifact(Struct, frozen=True):
+    artifact_id: str
+    media_type: str
+    body: bytes
+
+
+def artifact(tx: Tx, session_id: str, artifact_id: str) -> Artifact | None:
+    row = tx.one(
+        "SELECT artifact_id, media_type, body FROM artifacts WHERE session_id = :session_id AND artifact_id = :artifact_id",
+        session_id=session_id,
+        artifact_id=artifact_id,
+    )
+    return Artifact(*row) if row else None
+
+
+class EffectRow(Struct, frozen=True):
+    call_id: str
+    session_id: str
+    run_id: str
+    tool: str
+    position: int
+    undone_ms: int
+
+
+def keep_effect(tx: Tx, *, call_id: str, session_id: str, run_id: str, tool: str, position: int, checkpoint: bytes) -> None:
+    """Remember how to take back a call that is about to start. A second attempt replaces the first one's checkpoint."""
+    tx.run(
+        """INSERT INTO effects (call_id, session_id, run_id, tool, position, checkpoint)
+        VALUES (:call_id, :session_id, :run_id, :tool, :position, :checkpoint)
+        ON CONFLICT (call_id) DO UPDATE SET position = :position, checkpoint = :checkpoint, undone_ms = 0""",
+        call_id=call_id,
+        session_id=session_id,
+        run_id=run_id,
+        tool=tool,
+        position=position,
+        checkpoint=checkpoint,
+    )
+
+
+def checkpoint(tx: Tx, call_id: str) -> bytes:
+    row = tx.one("SELECT checkpoint FROM effects WHERE call_id = :call_id", call_id=call_id)
+    if row is None:
+        raise NotFound(f"call {call_id} left nothing to undo", call_id=call_id)
+    return bytes(row[0])
+
+
+def undoable(tx: Tx, *, session_id: str = "", run_id: str = "", call_id: str = "") -> list[EffectRow]:
+    """Effects that can be taken back, newest first."""
+    rows = tx.all(
+        """SELECT call_id, session_id, run_id, tool, position, undone_ms FROM effects
+        WHERE (:session_id = '' OR session_id = :session_id) AND (:run_id = '' OR run_id = :run_id)
+            AND (:call_id = '' OR call_id = :call_id)
+        ORDER BY position DESC LIMIT 1000""",
+        session_id=session_id,
+        run_id=run_id,
+        call_id=call_id,
+    )
+    return [EffectRow(*row) for row in rows]
+
+
+def mark_undone(tx: Tx, call_id: str) -> None:
+    tx.run("UPDATE effects SET undone_ms = :now WHERE call_id = :call_id", now=tx.now_ms, call_id=call_id)
