@@ -1,0 +1,30 @@
+"""The configuration: one strict TOML file and `PALYRA_*` overrides. Read at the top of the program and nowhere below it."""
+
+from palyra.config.providers import DEMO, OLLAMA_URL, Chosen, Detected, choose, detect
+from palyra.config.reading import FILE, Loaded, Problem, Shown, check, home_folder, load, secret, show
+from palyra.config.schema import Config, Provider
+from palyra.config.writing import make_private, set_value, set_values, write_private
+
+__all__ = [
+    "DEMO",
+    "FILE",
+    "OLLAMA_URL",
+    "Chosen",
+    "Config",
+    "Detected",
+    "Loaded",
+    "Problem",
+    "Provider",
+    "Shown",
+    "check",
+    "choose",
+    "detect",
+    "home_folder",
+    "load",
+    "make_private",
+    "secret",
+    "set_value",
+    "set_values",
+    "show",
+    "write_private",
+]

@@ -1,0 +1,197 @@
+"""Every setting with its type, its default and its meaning, in one place. A setting that is not here does not exist."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+
+from palyra.domain.verdicts import Origin
+
+Kind = Literal["openai-chat", "openai-responses", "anthropic", "demo", "scripted"]
+Preset = Literal["locked", "default", "coding", "research"]
+Level = Literal["debug", "info", "warning", "error"]
+Timeout = Annotated[int, Meta(ge=1_000)] | Literal["never"]
+Words = tuple[str, ...]
+Path = tuple[str, ...]
+
+MINUTE_MS = 60_000
+
+
+def says(description: str, *, least: int | None = None, most: int | None = None) -> Meta:
+    return Meta(description=description, ge=least, le=most)
+
+
+class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every table in the file."""
+
+
+class Server(Section, frozen=True, kw_only=True):
+    host: Annotated[str, says("address to listen on; anything but loopback needs TLS in front and a token")] = "127.0.0.1"
+    http_port: Annotated[int, says("port of the API and the console; 0 picks a free one", least=0, most=65_535)] = 7142
+    allowed_hosts: Annotated[Words, says("Host headers accepted besides the address and localhost")] = ()
+    allowed_origins: Annotated[Words, says("web origins that may call the API besides the console's own")] = ()
+
+
+class Models(Section, frozen=True, kw_only=True):
+    default: Annotated[str, says('"provider/model", or a provider for its first model; empty: what is found')] = ""
+    fallbacks: Annotated[Words, says("tried in this order when the default cannot answer, written the same way")] = ()
+    context_tokens: Annotated[int, says("window to assume of a model whose provider does not say", least=1_024)] = 128_000
+
+
+class Provider(Section, frozen=True, kw_only=True):
+    kind: Annotated[Kind, says("the dialect it speaks")]
+    base_url: Annotated[str, says("address of the API; empty: the vendor's own")] = ""
+    api_key: Annotated[str, says('where the key is: "env:NAME" or "file:/path", never the key itself')] = ""
+    models: Annotated[Words, says("model names it offers; the first is its default")] = ()
+    context_tokens: Annotated[int, says("window of its models; 0: models.context_tokens", least=0)] = 0
+    timeout_ms: Annotated[int, says("longest silence on a call before it counts as failed", least=1_000)] = 2 * MINUTE_MS
+    script: Annotated[str, says("path of the script, for kind scripted only")] = ""
+
+
+class PolicyFiles(Section, frozen=True, kw_only=True):
+    preset: Annotated[Preset, says("the shipped rules in force")] = "default"
+    folder: Annotated[str, says("folder of your own Cedar files; empty: policies in the home folder")] = ""
+
+
+class Timeouts(Section, frozen=True, kw_only=True):
+    interactive: Annotated[Timeout, says("a person started the run")] = 15 * MINUTE_MS
+    api: Annotated[Timeout, says("a program started the run")] = 15 * MINUTE_MS
+    child: Annotated[Timeout, says("another run started the run")] = 15 * MINUTE_MS
+    scheduled: Annotated[Timeout, says("a schedule started the run: it waits until somebody answers")] = "never"
+
+
+class Approvals(Section, frozen=True, kw_only=True):
+    timeout_ms: Timeouts = Timeouts()
+
+    def expires_after_ms(self, origin: Origin) -> int:
+        """Milliseconds until an unanswered question counts as denied; 0 is never."""
+        timeout = getattr(self.timeout_ms, origin)
+        return 0 if timeout == "never" else int(timeout)
+
+
+class Budgets(Section, frozen=True, kw_only=True):
+    turns: Annotated[int, says("model turns a run may take", least=1)] = 50
+    calls: Annotated[int, says("tool calls a run may make", least=1)] = 100
+    active_minutes: Annotated[int, says("minutes a run may work; waiting does not count", least=1)] = 30
+
+
+class Limits(Section, frozen=True, kw_only=True):
+    body_bytes: Annotated[int, says("largest request body", least=1_024)] = 4 << 20
+    headers: Annotated[int, says("most headers in a request", least=8)] = 100
+    requests_per_second: Annotated[int, says("requests per second and client", least=1)] = 50
+    streams: Annotated[int, says("open event streams per client", least=1)] = 64
+
+
+class Workspace(Section, frozen=True, kw_only=True):
+    root: Annotated[str, says("folder that new sessions work in; empty: where the daemon was started")] = ""
+
+
+class Mailbox(Section, frozen=True, kw_only=True):
+    depth: Annotated[int, says("messages that may wait for a busy session", least=1, most=1_000)] = 8
+
+
+class Rehearsal(Section, frozen=True, kw_only=True):
+    tools: Annotated[bool, says("offer the tools that only pretend to have effects, for trying out crashes")] = False
+
+
+class Log(Section, frozen=True, kw_only=True):
+    level: Annotated[Level, says("least important message that is written")] = "info"
+
+
+class Config(Section, frozen=True, kw_only=True):
+    server: Server = Server()
+    models: Models = Models()
+    providers: dict[str, Provider] = msgspec.field(default_factory=dict)
+    policy: PolicyFiles = PolicyFiles()
+    approvals: Approvals = Approvals()
+    budgets: Budgets = Budgets()
+    limits: Limits = Limits()
+    workspace: Workspace = Workspace()
+    mailbox: Mailbox = Mailbox()
+    rehearsal: Rehearsal = Rehearsal()
+    log: Log = Log()
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """One leaf of the tree. In `path`, NAME stands for a name the user chooses."""
+
+    path: Path
+    type: Any
+    default: Any
+    description: str
+    accepts: str
+
+
+NAME = "NAME"
+
+
+def settings() -> Iterator[Setting]:
+    """Every setting there is, in the order of the file."""
+    return _settings(Config, ())
+
+
+def section_of(kind: Any) -> type[Section] | None:
+    """The table type behind a field's type, if it is a table."""
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def members_of(kind: Any) -> type[Section] | None:
+    """The table type behind a field that holds named tables."""
+    return section_of(get_args(kind)[1]) if get_origin(kind) is dict else None
+
+
+def tree(values: Mapping[Path, Any]) -> dict[str, Any]:
+    """Values by their path, as nested tables."""
+    root: dict[str, Any] = {}
+    for path, value in values.items():
+        table = root
+        for part in path[:-1]:
+            table = table.setdefault(part, {})
+        table[path[-1]] = value
+    return root
+
+
+def _settings(section: type[Section], path: Path) -> Iterator[Setting]:
+    for field in msgspec.structs.fields(section):
+        here = (*path, field.name)
+        if inner := section_of(field.type):
+            yield from _settings(inner, here)
+        elif inner := members_of(field.type):
+            yield from _settings(inner, (*here, NAME))
+        else:
+            yield _setting(here, field)
+
+
+def _setting(path: Path, field: msgspec.structs.FieldInfo) -> Setting:
+    information = msgspec.inspect.type_info(field.type)
+    extra = information.extra_json_schema if isinstance(information, msgspec.inspect.Metadata) else None
+    return Setting(
+        path=path,
+        type=field.type,
+        default=None if field.required else field.default,
+        description=(extra or {}).get("description", ""),
+        accepts=_accepts(information),
+    )
+
+
+def _accepts(kind: msgspec.inspect.Type) -> str:
+    """What a value must be, in words."""
+    match kind:
+        case msgspec.inspect.Metadata(type=inner):
+            return _accepts(inner)
+        case msgspec.inspect.IntType(ge=least, le=most):
+            if least is not None and most is not None:
+                return f"a whole number from {least} to {most}"
+            return "a whole number" if least is None else f"a whole number, at least {least}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.LiteralType(values=values):
+            quoted = [f'"{value}"' for value in values]
+            return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+        case msgspec.inspect.VarTupleType():
+            return "a list of texts"
+        case msgspec.inspect.UnionType(types=types):
+            return ", or ".join(_accepts(each) for each in types)
+        case _:
+            return "a text"
