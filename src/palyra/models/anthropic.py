@@ -1,0 +1,158 @@
+"""The Anthropic messages dialect.
+
+A reply is complete when its stop reason or message_stop was seen. Signed thinking is kept and sent back as it came; tools the
+server ran by itself are not calls of ours.
+"""
+
+from typing import Any, Final
+
+from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
+from palyra.models import exchange, wire
+from palyra.models.anthropic_stream import MessagesParser
+from palyra.models.exchange import Adapting
+from palyra.models.http import Endpoint, HttpClient
+from palyra.models.wire import CallIds, ToolNames
+
+DIALECT: Final = "anthropic"
+_VERSION: Final = "2023-06-01"
+# The dialect insists on a limit; this one every current model takes.
+DEFAULT_MAX_TOKENS: Final = 8192
+_OPTIONAL: Final = {
+    "cache_control": ("cache_control",),
+    "temperature": ("temperature",),
+    "native": ("signature", "thinking"),
+}
+_CACHED: Final = {"type": "ephemeral"}
+
+
+class AnthropicMessages:
+    """One configured provider that speaks Anthropic messages. Its base address may end with /v1 or before it."""
+
+    def __init__(self, endpoint: Endpoint, http: HttpClient, *, default_max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
+        self._endpoint = endpoint
+        self._http = http
+        self._default_max_tokens = default_max_tokens
+        self._dialect = f"{DIALECT}@{endpoint.host}"
+        self._path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+        self._adapting = Adapting(_OPTIONAL)
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.name
+
+    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+        names = ToolNames(request)
+        headers = {"anthropic-version": _VERSION}
+        if self._endpoint.api_key:
+            headers["x-api-key"] = self._endpoint.api_key
+
+        def build(without: frozenset[str]) -> dict[str, Any]:
+            return self._body(request, names, without)
+
+        async def send(body: bytes) -> Reply:
+            parser = MessagesParser(names, emit, self._endpoint, self._dialect)
+            return await exchange.ask(self._http, self._endpoint, self._path, headers, body, parser)
+
+        return await self._adapting.ask(request.model, build, send)
+
+    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+        cached = {} if "cache_control" in without else {"cache_control": _CACHED}
+        messages = self._messages(request, names, without)
+        if cached and messages and messages[-1]["role"] == "user":
+            # In a tool loop the next request begins with all of this one.
+            messages[-1]["content"][-1] |= cached
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": request.max_output_tokens or self._default_max_tokens,
+            "messages": messages,
+            "stream": True,
+        }
+        if request.instructions.strip():
+            body["system"] = [{"type": "text", "text": request.instructions} | cached]
+        if request.json_mode:
+            body["system"] = [*body.get("system", []), {"type": "text", "text": wire.JSON_SENTENCE}]
+        if request.tools:
+            body["tools"] = [
+                {"name": names.to_wire(tool.name), "description": tool.description, "input_schema": wire.schema_of(tool)}
+                for tool in request.tools
+            ]
+            if not request.instructions.strip():
+                body["tools"][-1] |= cached
+        if request.temperature is not None and "temperature" not in without:
+            body["temperature"] = request.temperature
+        return body | dict(self._endpoint.extra_body)
+
+    def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
+        """Roles alternate, and the results of one turn's calls are together, before anything else the user says."""
+        ids = CallIds()
+        messages: list[dict[str, Any]] = []
+        for message in request.messages:
+            match message:
+                case UserMessage(parts=parts):
+                    role, blocks = "user", _blocks(parts)
+                case ToolMessage():
+                    role, blocks = "user", [_result(message, ids)]
+                case AssistantMessage():
+                    items = [] if "native" in without else wire.native_items(message, self._dialect)
+                    role, blocks = "assistant", _turn(message, items, names, ids)
+            if not blocks:
+                continue
+            if messages and messages[-1]["role"] == role:
+                messages[-1]["content"].extend(blocks)
+            else:
+                messages.append({"role": role, "content": blocks})
+        return messages
+
+
+def _blocks(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        match part:
+            case Text(text=text):
+                # An empty text block is refused.
+                if text.strip():
+                    blocks.append({"type": "text", "text": text})
+            case Image():
+                blocks.append(_image(part))
+    return blocks
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": wire.base64_of(image)}}
+
+
+def _result(message: ToolMessage, ids: CallIds) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.of_result(message), "content": message.text or "(no output)"}
+    if message.images:
+        block["content"] = [{"type": "text", "text": block["content"]}, *(_image(image) for image in message.images)]
+    if message.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: CallIds) -> list[dict[str, Any]]:
+    """The turn in its own order where its record is at hand, else its text before its calls."""
+    calls = [
+        {
+            "type": "tool_use",
+            "id": ids.of_call(call),
+            "name": names.to_wire(call.name),
+            "input": wire.arguments_object(call.arguments),
+        }
+        for call in message.calls
+    ]
+    if not items:
+        return [*_blocks((Text(message.text),)), *calls]
+    blocks: list[dict[str, Any]] = []
+    at = 0
+    remaining = iter(calls)
+    for item in items:
+        match item:
+            case {"type": "text", "characters": int() as length}:
+                blocks.extend(_blocks((Text(message.text[at : at + length]),)))
+                at += length
+            case {"type": "call"}:
+                blocks.append(next(remaining))
+            case _:
+                blocks.append(item)
+    return blocks

@@ -1,0 +1,161 @@
+"""The chat completions dialect, as OpenAI speaks it and as everybody else does.
+
+A reply is complete when a finish reason or [DONE] was seen. Everything a compatible server may leave out, repeat or send in
+one piece is accepted; nothing it invents becomes a tool call of ours.
+"""
+
+from typing import Any, Final
+
+from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
+from palyra.models import exchange, wire
+from palyra.models.exchange import Adapting
+from palyra.models.http import Endpoint, HttpClient
+from palyra.models.openai_chat_stream import ChatParser
+from palyra.models.wire import CallIds, ToolNames
+
+DIALECT: Final = "openai-chat"
+OPENAI_HOST: Final = "api.openai.com"
+_OPTIONAL: Final = {
+    "stream_options": ("stream_options", "include_usage"),
+    # The old name of max_completion_tokens: a refusal names the new one.
+    "max_tokens": ("max_completion_tokens",),
+    "temperature": ("temperature",),
+    "prompt_cache_key": ("prompt_cache_key",),
+    "response_format": ("response_format",),
+    "native": ("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "'reasoning'", '"reasoning"'),
+}
+
+
+class OpenAIChat:
+    """One configured provider that speaks chat completions."""
+
+    def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
+        self._endpoint = endpoint
+        self._http = http
+        # Kept per host: what one server adds to its turns, another one refuses.
+        self._dialect = f"{DIALECT}@{endpoint.host}"
+        self._adapting = Adapting(_OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ()))
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.name
+
+    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+        names = ToolNames(request)
+        headers = {"Authorization": f"Bearer {self._endpoint.api_key}"} if self._endpoint.api_key else {}
+
+        def build(without: frozenset[str]) -> dict[str, Any]:
+            return self._body(request, names, without)
+
+        async def send(body: bytes) -> Reply:
+            parser = ChatParser(names, emit, self._endpoint, self._dialect)
+            return await exchange.ask(self._http, self._endpoint, "/chat/completions", headers, body, parser)
+
+        return await self._adapting.ask(request.model, build, send)
+
+    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, names, without), "stream": True}
+        if "stream_options" not in without:
+            body["stream_options"] = {"include_usage": True}
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": names.to_wire(tool.name),
+                        "description": tool.description,
+                        "parameters": wire.schema_of(tool),
+                    },
+                }
+                for tool in request.tools
+            ]
+        if request.max_output_tokens is not None:
+            body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = request.max_output_tokens
+        if request.temperature is not None and "temperature" not in without:
+            body["temperature"] = request.temperature
+        if request.json_mode and "response_format" not in without:
+            body["response_format"] = {"type": "json_object"}
+        if request.cache_key and "prompt_cache_key" not in without and self._takes_cache_key():
+            body["prompt_cache_key"] = request.cache_key
+        return body | dict(self._endpoint.extra_body)
+
+    def _takes_cache_key(self) -> bool:
+        return self._endpoint.send_cache_key or self._endpoint.host == OPENAI_HOST
+
+    def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
+        ids = CallIds(wire.MISTRAL_ID if "mistral" in self._endpoint.host else wire.LEGAL_ID)
+        messages: list[dict[str, Any]] = []
+        instructions = wire.instructions_of(request)
+        if instructions:
+            messages.append({"role": "system", "content": instructions})
+        # What waits to be said by the user: merged, because chat templates insist that the roles alternate.
+        said: list[Part] = []
+        for message in request.messages:
+            match message:
+                case UserMessage(parts=parts):
+                    said.extend(parts)
+                case ToolMessage():
+                    messages.append({"role": "tool", "tool_call_id": ids.of_result(message), "content": wire.result_text(message)})
+                    if message.images:
+                        # A tool message holds text only, so its images follow once all results have been given.
+                        said.extend((Text(f"Images from {names.to_wire(message.name)}:"), *message.images))
+                case AssistantMessage():
+                    _flush(messages, said)
+                    turn = self._assistant(message, names, ids, without)
+                    if turn:
+                        messages.append(turn)
+        _flush(messages, said)
+        return messages
+
+    def _assistant(
+        self, message: AssistantMessage, names: ToolNames, ids: CallIds, without: frozenset[str]
+    ) -> dict[str, Any] | None:
+        if not message.text and not message.calls:
+            return None
+        turn: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+        native = {} if "native" in without else _native(message, self._dialect)
+        if message.calls:
+            extra = native.get("extra_content", {})
+            turn["tool_calls"] = [
+                {
+                    "id": ids.of_call(call),
+                    "type": "function",
+                    "function": {"name": names.to_wire(call.name), "arguments": wire.arguments_text(call.arguments)},
+                }
+                | ({"extra_content": extra[str(at)]} if str(at) in extra else {})
+                for at, call in enumerate(message.calls)
+            ]
+            if field := native.get("reasoning_field", "reasoning_content" if "deepseek" in self._endpoint.host else ""):
+                # DeepSeek refuses a turn with calls that comes back without its reasoning, whoever it came from.
+                turn[field] = message.reasoning
+        if details := native.get("reasoning_details"):
+            turn["reasoning_details"] = details
+        return turn
+
+
+def _native(message: AssistantMessage, dialect: str) -> dict[str, Any]:
+    native = message.native
+    if native is None or native.dialect != dialect or not native.items:
+        return {}
+    record = native.items[0]
+    return record if isinstance(record, dict) and record.get("calls") == len(message.calls) else {}
+
+
+def _flush(messages: list[dict[str, Any]], said: list[Part]) -> None:
+    """Adds one user message of all that waits; plain text where there is nothing else, which every server understands."""
+    if not said:
+        return
+    if any(isinstance(part, Image) for part in said):
+        content: Any = [_part(part) for part in said if isinstance(part, Image) or part.text]
+    else:
+        content = "\n\n".join(part.text for part in said if isinstance(part, Text))
+    messages.append({"role": "user", "content": content})
+    said.clear()
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text}
+        case Image():
+            return {"type": "image_url", "image_url": {"url": wire.data_url(part)}}

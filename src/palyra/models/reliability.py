@@ -1,0 +1,101 @@
+"""What to do after a provider failed: wait, go on to the next one, or give up. Pure: time and chance are handed in."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from palyra.domain.messages import FailureClass, ModelFailure
+
+TRIES_PER_PROVIDER: Final = 3
+# A server may ask us to wait this long; beyond it another provider is the better answer.
+LONGEST_WAIT_MS: Final = 60_000
+_FIRST_WAIT_MS: Final = 500
+_LONGEST_BACKOFF_MS: Final = 20_000
+# How far behind a server's own Retry-After we spread out, so that waiting runs do not come back all at once.
+_SPREAD_MS: Final = 250
+
+_PASSING: Final[frozenset[FailureClass]] = frozenset({"rate_limited", "overloaded", "network", "timeout"})
+_OF_THIS_PROVIDER: Final[frozenset[FailureClass]] = frozenset({"auth", "permission", "quota"})
+_COUNTED: Final[frozenset[FailureClass]] = frozenset({"overloaded", "network", "timeout"})
+
+
+class RetryAfter(Struct, frozen=True):
+    """Ask the same provider again after so long."""
+
+    ms: int
+
+
+class NextProvider(Struct, frozen=True):
+    """Ask the next provider of the plan."""
+
+
+class GiveUp(Struct, frozen=True):
+    """No provider of the plan can help: tell the caller."""
+
+
+Decision = RetryAfter | NextProvider | GiveUp
+
+
+def after_failure(failure: ModelFailure, *, attempt: int, text_shown: bool, has_fallback: bool, rand: float) -> Decision:
+    """`attempt` counts this provider's tries, the failed one included; `rand` is in [0, 1).
+
+    `text_shown` changes nothing here: whoever showed text restarts the turn, and says so to its watchers.
+    """
+    elsewhere: Decision = NextProvider() if has_fallback else GiveUp()
+    if failure.failure in _OF_THIS_PROVIDER:
+        return elsewhere
+    if failure.failure == "malformed":
+        return RetryAfter(_backoff_ms(attempt, rand)) if attempt < 2 else elsewhere
+    if failure.failure not in _PASSING:
+        return GiveUp()
+    asked = failure.retry_after_ms
+    if attempt >= TRIES_PER_PROVIDER or (asked is not None and asked > LONGEST_WAIT_MS):
+        return elsewhere
+    if asked is not None:
+        return RetryAfter(asked + int(rand * _SPREAD_MS))
+    return RetryAfter(_backoff_ms(attempt, rand))
+
+
+def _backoff_ms(attempt: int, rand: float) -> int:
+    """Exponential with full jitter."""
+    return int(rand * min(_LONGEST_BACKOFF_MS, _FIRST_WAIT_MS * 2 ** min(attempt - 1, 16)))
+
+
+class Breaker:
+    """One per provider. Opens after failures in a row, lets one try through after the cool-down, and closes by itself.
+
+    A try that is let through and never reports back (cancelled) is forgotten after another cool-down.
+    """
+
+    __slots__ = ("_cooldown_ms", "_failures", "_threshold", "_until_ms")
+
+    def __init__(self, *, threshold: int = 5, cooldown_ms: int = 30_000) -> None:
+        self._threshold = threshold
+        self._cooldown_ms = cooldown_ms
+        self._failures = 0
+        self._until_ms = 0
+
+    def allows(self, now_ms: int) -> bool:
+        """Whether to ask this provider now. Past the cool-down the first who asks becomes the probe."""
+        if self._failures < self._threshold:
+            return True
+        if now_ms < self._until_ms:
+            return False
+        self._until_ms = now_ms + self._cooldown_ms
+        return True
+
+    def is_open(self, now_ms: int) -> bool:
+        """For health displays and routing: looks without becoming the probe."""
+        return self._failures >= self._threshold and now_ms < self._until_ms
+
+    def succeeded(self) -> None:
+        self._failures = 0
+
+    def failed(self, failure: FailureClass, now_ms: int) -> None:
+        """A refusal by class other than overload, network or timeout shows that the provider is alive."""
+        if failure not in _COUNTED:
+            self._failures = 0
+            return
+        self._failures += 1
+        if self._failures >= self._threshold:
+            self._until_ms = now_ms + self._cooldown_ms
