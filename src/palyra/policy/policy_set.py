@@ -1,0 +1,162 @@
+"""One set of policies, read, validated and ready to be asked. It never changes; a reload makes a new one."""
+
+import tomllib
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import cedarpy
+from msgspec import Struct
+
+from palyra.domain.verdicts import Question
+from palyra.policy import request, sources
+from palyra.policy.sources import Problem, Rule
+
+Preset = Literal["locked", "default", "coding", "research"]
+PRESETS: tuple[str, ...] = get_args(Preset)
+SHIPPED = Path(__file__).parent / "shipped"
+
+_WITH_EVERY_PRESET = "labels.cedar"
+_GROUPS_FILE = "groups.toml"
+_GROUP_SECTIONS = ("principals", "tools", "agents", "channels", "skills")
+_MOST_CACHED = 1024
+
+
+class Slice(Struct, frozen=True):
+    """The part of a set that can speak to one principal and one tool, parsed. `uses` are the facts that some rule of it reads."""
+
+    rules: tuple[Rule, ...]
+    cedar: cedarpy.PolicySet
+    uses: frozenset[str]
+    entities: cedarpy.Entities
+
+
+class PolicySet:
+    """`rules` are in the order they were loaded."""
+
+    def __init__(self, version: str, rules: Sequence[Rule], groups: request.Groups, schema: cedarpy.Schema) -> None:
+        self.version = version
+        self.rules = tuple(rules)
+        self.by_id = {rule.id: rule for rule in rules}
+        self._groups = groups
+        self._schema = schema
+        self._slices: dict[tuple[Any, ...], Slice] = {}
+
+    def slice(self, question: Question) -> Slice:
+        """Parsed once for each principal, tool, agent and channel, because parsing costs more than deciding."""
+        tool = question.tool
+        key = (question.principal, question.agent, question.channel, tool.name, tool.source, tool.effect, tool.capabilities)
+        found = self._slices.get(key)
+        if found is None:
+            if len(self._slices) >= _MOST_CACHED:
+                self._slices.clear()
+            found = self._slices[key] = self._cut(question)
+        return found
+
+    def _cut(self, question: Question) -> Slice:
+        principal = request.uid(*request.principal(question.principal))
+        tool = request.uid("Tool", question.tool.name)
+        rules = tuple(
+            rule
+            for rule in self.rules
+            # A rule about exactly another principal or tool can neither match nor err, and a folder may hold hundreds of those.
+            if _may_match(rule.tree["principal"], principal) and _may_match(rule.tree["resource"], tool)
+        )
+        return Slice(
+            rules=rules,
+            # Cedar numbers policies in the order of the text, so `policy7` is rules[7].
+            cedar=cedarpy.PolicySet.from_str("\n".join(rule.text for rule in rules)),
+            uses=frozenset().union(*(request.mentioned(rule.tree) for rule in rules)),
+            entities=cedarpy.Entities.from_json_str(request.entities(question, self._groups), self._schema),
+        )
+
+
+def _may_match(constraint: dict[str, Any], entity: dict[str, str]) -> bool:
+    return bool(constraint["op"] != "==" or constraint["entity"] == entity)
+
+
+def schema_text() -> str:
+    return (SHIPPED / "palyra.cedarschema").read_text("utf-8")
+
+
+def build(folder: Path | None, preset: str) -> tuple[PolicySet | None, list[Problem]]:
+    """The set made of a shipped preset and the files of the operator's folder, or everything that is wrong with them."""
+    if preset not in PRESETS:
+        return None, [Problem(preset, 0, f"there is no such preset; choose one of {', '.join(PRESETS)}")]
+    texts, problems = _texts(folder, preset)
+    groups, group_problems = _groups(folder, texts)
+    problems += group_problems
+    schema = cedarpy.Schema.from_str(schema_text())
+    rules: list[Rule] = []
+    for file, text in texts.items():
+        if file.endswith(".cedar"):
+            found, wrong = sources.read(file, text, schema)
+            rules += found
+            problems += wrong
+    problems += _duplicates(rules)
+    if problems:
+        return None, problems
+    return PolicySet(_version({"palyra.cedarschema": schema_text(), **texts}), rules, groups, schema), []
+
+
+def _texts(folder: Path | None, preset: str) -> tuple[dict[str, str], list[Problem]]:
+    """File name to content, the shipped ones first."""
+    texts = {f"shipped/{name}": (SHIPPED / name).read_text("utf-8") for name in (_WITH_EVERY_PRESET, f"{preset}.cedar")}
+    if folder is None:
+        return texts, []
+    if not folder.is_dir():
+        # Not "no policies": a mistyped path must not quietly lose what the operator forbade.
+        return texts, [Problem(str(folder), 0, "there is no such policy folder; create it or correct the path")]
+    problems = []
+    for path in sorted((*folder.glob("*.cedar"), *folder.glob(_GROUPS_FILE))):
+        try:
+            texts[str(path)] = path.read_text("utf-8")
+        except OSError as error:
+            problems.append(Problem(str(path), 0, f"cannot be read: {error.strerror}; check its permissions or remove it"))
+        except UnicodeDecodeError as error:
+            problems.append(Problem(str(path), 0, f"is not UTF-8 text at byte {error.start}; save it as UTF-8"))
+    return texts, problems
+
+
+def _groups(folder: Path | None, texts: dict[str, str]) -> tuple[request.Groups, list[Problem]]:
+    file = str(folder / _GROUPS_FILE) if folder else ""
+    if file not in texts:
+        return {}, []
+    try:
+        sections = tomllib.loads(texts[file])
+    except tomllib.TOMLDecodeError as error:
+        return {}, [Problem(file, 0, f"is not valid TOML: {error}")]
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    problems = []
+    for section, groups in sections.items():
+        if section not in _GROUP_SECTIONS or not isinstance(groups, dict):
+            problems.append(Problem(file, 0, f"[{section}] is not a kind of group; use {', '.join(_GROUP_SECTIONS)}"))
+            continue
+        for group, members in groups.items():
+            if not isinstance(members, list) or not all(isinstance(member, str) for member in members):
+                problems.append(Problem(file, 0, f'[{section}] {group} must be a list of names, like ["user:anna"]'))
+                continue
+            for member in members:
+                found[section, member] = (*found.get((section, member), ()), group)
+    return found, problems
+
+
+def _duplicates(rules: list[Rule]) -> list[Problem]:
+    first: dict[str, Rule] = {}
+    problems = []
+    for rule in rules:
+        other = first.setdefault(rule.id, rule)
+        if other is not rule:
+            why = f'the id "{rule.id}" is already taken by {other.file}:{other.line}; give one of them another @id'
+            problems.append(Problem(rule.file, rule.line, why))
+    return problems
+
+
+def _version(texts: dict[str, str]) -> str:
+    """The same for the same content, wherever the folder is."""
+    digest = sha256()
+    for file, text in texts.items():
+        for part in (file.rpartition("/")[2].encode(), text.encode()):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,197 @@
+"""What Cedar is told about one call, made from the question alone. A question that is not exact is refused, never guessed at."""
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from palyra.domain.errors import InvalidInput
+from palyra.domain.ids import check_principal
+from palyra.domain.tools import Scope
+from palyra.domain.verdicts import Question
+
+# (section of groups.toml, member) -> names of its groups
+Groups = Mapping[tuple[str, str], tuple[str, ...]]
+
+_RESOLVED = re.compile(r"/|(?:/(?!\.{1,2}(?:/|\Z))[^/]+)+")
+_HOUR_MS = 3_600_000
+_HOMES = ("/home", "/Users")
+_LONE_HOMES = ("/root", "/var/root")
+
+
+def check(question: Question) -> None:
+    """Refuse a scope that a policy could misread: `/a/../etc` does not look like /etc."""
+    scope = question.scope
+    for path in (*scope.paths, *((scope.workspace,) if scope.workspace else ())):
+        if not _RESOLVED.fullmatch(path):
+            raise InvalidInput(f"the path {path!r} is not absolute and resolved; a decision needs the real path")
+
+
+# --- entities ---------------------------------------------------------------------------------------------------------
+
+
+def principal(name: str) -> tuple[str, str]:
+    """The Cedar type and id of a principal."""
+    kind, _, rest = check_principal(name).partition(":")
+    match kind:
+        case "user":
+            return "User", rest
+        case "channel":
+            return "ChannelSender", rest
+        case "worker":
+            return "Worker", rest
+        case _:
+            return "System", "system"
+
+
+def uid(kind: str, name: str) -> dict[str, str]:
+    return {"type": kind, "id": name}
+
+
+def entities(question: Question, groups: Groups) -> str:
+    """The principal, tool, agent, channel and skill of the question, in Cedar's JSON: all that stays the same between calls."""
+    tool = question.tool
+    kind, name = principal(question.principal)
+    connector = {"connector": name.partition(":")[0]} if kind == "ChannelSender" else {}
+    about_tool = {"capabilities": tool.capabilities, "effect": tool.effect, "source": tool.source}
+    skills = [uid("Skill", tool.source.removeprefix("skill:"))] if tool.source.startswith("skill:") else []
+
+    def entity(this: dict[str, str], section: str, member: str, attributes: dict[str, Any]) -> dict[str, Any]:
+        parents = [uid("Group", group) for group in groups.get((section, member), ())]
+        return {"uid": this, "attrs": attributes, "parents": parents + (skills if section == "tools" else [])}
+
+    known = [
+        entity(uid(kind, name), "principals", question.principal, connector),
+        entity(uid("Agent", question.agent), "agents", question.agent, {}),
+        entity(uid("Channel", question.channel), "channels", question.channel, {}),
+        entity(uid("Tool", tool.name), "tools", tool.name, about_tool),
+        *(entity(skill, "skills", skill["id"], {}) for skill in skills),
+    ]
+    return msgspec.json.encode(known).decode()
+
+
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def in_workspace(scope: Scope) -> bool:
+    """False without paths: a tool that does not say where it goes is not known to stay inside."""
+    root = scope.workspace.rstrip("/")
+    if not scope.workspace or not scope.paths:
+        return False
+    return all(path == scope.workspace or path.startswith(root + "/") for path in scope.paths)
+
+
+def wide(scope: Scope) -> bool:
+    return any(_is_wide(path, scope.workspace) for path in scope.paths)
+
+
+def _is_wide(path: str, workspace: str) -> bool:
+    if path == "/" or path in _HOMES or path in _LONE_HOMES or posixpath.dirname(path) in _HOMES:
+        return True
+    return workspace.startswith(path + "/")
+
+
+def common_path(paths: tuple[str, ...]) -> str:
+    """All paths in one string, such that `like "P/*"` holds for it exactly when it holds for each of them."""
+    if not paths:
+        return ""
+    shared = posixpath.commonpath(paths)
+    return shared if shared in paths or shared == "/" else shared + "/"
+
+
+def touches(paths: tuple[str, ...]) -> list[str]:
+    """Every path and every folder above it."""
+    found: set[str] = set()
+    for path in paths:
+        while path not in found:
+            found.add(path)
+            path = posixpath.dirname(path)
+    return sorted(found)
+
+
+def hosts(scope: Scope) -> list[str]:
+    return sorted({canonical_host(host) for host in scope.hosts})
+
+
+def canonical_host(host: str) -> str:
+    """Names are the same in any case and with or without the root's dot, and a forbid must not be dodged by spelling."""
+    return host.lower().rstrip(".")
+
+
+def domains(scope: Scope) -> list[str]:
+    found: set[str] = set()
+    for host in hosts(scope):
+        found.add(host)
+        name, colon, port = host.rpartition(":")
+        name = name if colon and port.isdecimal() and ":" not in name else host
+        if ":" in name or name.replace(".", "").isdecimal():
+            continue  # an address has no domains above it
+        while name:
+            found.add(name)
+            name = name.partition(".")[2]
+    return sorted(found)
+
+
+def _only_host(question: Question) -> str:
+    found = hosts(question.scope)
+    return found[0] if len(found) == 1 else ""
+
+
+def _reference(kind: str, name: str) -> dict[str, Any]:
+    return {"__entity": uid(kind, name)}
+
+
+_CONTEXT = {"Var": "context"}
+
+# One entry for each attribute of `Call` in the schema. A call is told only what the loaded policies mention, so a fact costs
+# nothing until a policy uses it.
+FACTS: dict[str, Callable[[Question], Any]] = {
+    "agent": lambda q: _reference("Agent", q.agent),
+    "channel": lambda q: _reference("Channel", q.channel),
+    "session": lambda q: _reference("Session", q.session_id),
+    "capabilities": lambda q: q.tool.capabilities,
+    "effect": lambda q: q.tool.effect,
+    "paths": lambda q: q.scope.paths,
+    "path": lambda q: common_path(q.scope.paths),
+    "touches": lambda q: touches(q.scope.paths),
+    "workspace": lambda q: q.scope.workspace,
+    "in_workspace": lambda q: in_workspace(q.scope),
+    "wide": lambda q: wide(q.scope),
+    "program": lambda q: q.scope.program,
+    "command": lambda q: q.scope.command,
+    "hosts": lambda q: hosts(q.scope),
+    "host": _only_host,
+    "domains": lambda q: domains(q.scope),
+    "recipients": lambda q: q.scope.recipients,
+    "integrity": lambda q: q.label.integrity,
+    "confidentiality": lambda q: q.label.confidentiality,
+    "sources": lambda q: q.label.sources,
+    "origin": lambda q: q.origin,
+    "now_ms": lambda q: q.now_ms,
+    "hour": lambda q: q.now_ms // _HOUR_MS % 24,
+}
+
+
+def facts(question: Question, names: frozenset[str]) -> dict[str, Any]:
+    return {name: fact(question) for name, fact in FACTS.items() if name in names}
+
+
+def mentioned(tree: Any) -> frozenset[str]:
+    """The facts a policy can read, from Cedar's JSON form of it. Any use of `context` but `context.name` counts as all of them."""
+    found: set[str] = set()
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node == _CONTEXT:
+            return frozenset(FACTS)
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key in (".", "has") and isinstance(value, dict) and value.get("left") == _CONTEXT:
+                    found.add(value["attr"])
+                else:
+                    waiting.append(value)
+        elif isinstance(node, list):
+            waiting += node
+    return frozenset(found)

@@ -1,0 +1,81 @@
+"""How dangerous a call is, for the person who is asked. Pure; the worst finding counts, so knowing more never lowers the risk."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from palyra.domain.verdicts import Question, Risk
+from palyra.policy import request
+
+ORDER: tuple[Risk, ...] = ("low", "medium", "high", "critical")
+OUTWARD = frozenset({"network", "message", "browser", "process"})
+
+
+class Assessment(Struct, frozen=True):
+    risk: Risk
+    why: str
+
+
+def assess(question: Question) -> Assessment:
+    """The worst of all findings, with every reason of that weight."""
+    found = list(_findings(question))
+    worst = max(found, key=lambda finding: ORDER.index(finding.risk)).risk
+    reasons = dict.fromkeys(finding.why for finding in found if finding.risk == worst)
+    return Assessment(worst, ", and ".join(reasons))
+
+
+def reaches_out(question: Question) -> bool:
+    """Whether the call can send data out of the daemon's hands or cannot be taken back."""
+    return question.tool.effect == "once" or not OUTWARD.isdisjoint(question.tool.capabilities)
+
+
+def _findings(question: Question) -> Iterator[Assessment]:
+    yield Assessment("low", "it only reads" if question.tool.effect == "pure" else "what it changes is contained")
+    yield from _by_capability(question)
+    yield from _by_scope(question)
+    yield from _by_label(question)
+
+
+def _by_capability(question: Question) -> Iterator[Assessment]:
+    tool = question.tool
+    changes = "fs.write" in tool.capabilities
+    if changes and tool.effect != "once":
+        yield Assessment("low", "it changes files and can be undone" if tool.effect == "reversible" else "it changes files")
+    if changes and tool.effect == "once":
+        yield Assessment("high", "it changes files for good")
+    if "process" in tool.capabilities:
+        yield Assessment("medium", f"it starts {question.scope.program or 'a program'}")
+    if "network" in tool.capabilities or "browser" in tool.capabilities:
+        yield Assessment("medium", f"it talks to {', '.join(question.scope.hosts) or 'the network'}")
+    if "message" in tool.capabilities:
+        yield Assessment("high", f"it writes to {', '.join(question.scope.recipients) or 'other people'}")
+    if "secrets" in tool.capabilities:
+        yield Assessment("high", "it is given secrets")
+    if tool.effect == "once":
+        yield Assessment("medium", "it cannot be taken back")
+    if not tool.source.startswith("internal"):
+        yield Assessment("medium", f"the tool comes from {tool.source}")
+
+
+def _by_scope(question: Question) -> Iterator[Assessment]:
+    scope, able = question.scope, question.tool.capabilities
+    writes = "fs.write" in able or "process" in able
+    if scope.paths and not request.in_workspace(scope):
+        yield Assessment("high" if writes else "medium", "it leaves the workspace")
+    if request.wide(scope):
+        yield Assessment("critical" if writes else "high", "it covers a home folder or more")
+
+
+def _by_label(question: Question) -> Iterator[Assessment]:
+    label = question.label
+    if not reaches_out(question):
+        return
+    if label.integrity == "untrusted":
+        sources = ", ".join(label.sources) or "an unknown source"
+        yield Assessment("high", f"the model has read untrusted content from {sources}")
+        if "secrets" in question.tool.capabilities:
+            yield Assessment("critical", f"it is given secrets after untrusted content from {sources}")
+    if label.confidentiality == "private":
+        yield Assessment("high", "private data could leave")
+    if label.confidentiality == "secret":
+        yield Assessment("critical", "secret data could leave")
