@@ -42,10 +42,6 @@ from palyra.domain.labels import Label
 from palyra.domain.run_state import TERMINAL, RunState
 
 
-# On a child's own tape the branching is its second entry; on the parent's it comes later and changes nothing.
-_BRANCH_HEAD = 2
-
-
 @dataclass(slots=True)
 class CallProgress:
     """How far one tool call has come."""
@@ -137,7 +133,8 @@ class RunProgress:
 class Conversation:
     """Everything a model may be shown of a session, and the unfinished runs of that session."""
 
-    def __init__(self) -> None:
+    def __init__(self, session_id: str = "") -> None:
+        self.session_id = session_id
         self.turns: list[Turn] = []
         self.runs: dict[RunId, RunProgress] = {}
         self.label: Label = labels.CLEAN
@@ -155,7 +152,7 @@ class Conversation:
             case SessionCompacted():
                 kept = [turn for turn in self.turns if turn.seq > event.upto_seq]
                 self.turns = [Summary(seq, seq, event.summary), *kept]
-            case SessionBranched() if seq <= _BRANCH_HEAD:
+            case SessionBranched() if event.child == self.session_id:
                 self._cut_off(seq)
             case ToolUndone():
                 self._undo(event)

@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 from palyra.domain.labels import CLEAN, Label
-from palyra.domain.tools import Scope, ToolSpec
+from palyra.domain.tools import Scope, Subject, ToolSpec
 
 Risk = Literal["low", "medium", "high", "critical"]
 Origin = Literal["interactive", "scheduled", "child", "api"]
@@ -42,3 +42,17 @@ class Deny(Struct, frozen=True, tag="deny"):
 
 
 Verdict = Allow | Ask | Deny
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """An approval that is wider than one call. No `session_id`: any session of the principal. No `until_ms`: no end.
+
+    `seen` is the label that stood in the prompt when the person said yes.
+    """
+
+    approval_id: str
+    subject: Subject
+    principal: str
+    session_id: str | None = None
+    until_ms: int | None = None
+    seen: Label = CLEAN

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain import events
@@ -9,7 +10,8 @@ from palyra.domain.errors import Forbidden, NotFound
 from palyra.domain.events import ApprovalRequested, ApprovalResolved
 from palyra.domain.ids import ApprovalId
 from palyra.domain.tools import Subject
-from palyra.domain.verdicts import Origin
+from palyra.domain.labels import Label
+from palyra.domain.verdicts import Grant, Origin
 from palyra.journal.database import Tx
 
 _COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.requested_ms, a.expires_ms, a.decision, a.resolved_ms,
@@ -134,43 +136,40 @@ def next_expiry(tx: Tx) -> int:
 # --- grants -----------------------------------------------------------------------------------------------------------
 
 
-class GrantRow(Struct, frozen=True):
-    """A wider yes: for a session, or until a time. `grant_id` is the approval it came from."""
-
-    grant_id: str
-    principal: str
-    session_id: str
-    subject: Subject
-    until_ms: int
-    created_ms: int
-
-
-def add_grant(tx: Tx, grant: GrantRow) -> None:
+def add_grant(tx: Tx, grant: Grant) -> None:
     tx.run(
-        """INSERT INTO grants (grant_id, principal, session_id, tool, subject_kind, subject_value, until_ms, created_ms)
-        VALUES (:grant_id, :principal, :session_id, :tool, :kind, :value, :until_ms, :created_ms)""",
-        grant_id=grant.grant_id,
+        """INSERT INTO grants (approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen, created_ms)
+        VALUES (:approval_id, :principal, :session_id, :tool, :kind, :value, :until_ms, :seen, :now)""",
+        approval_id=grant.approval_id,
         principal=grant.principal,
         session_id=grant.session_id,
         tool=grant.subject.tool,
         kind=grant.subject.kind,
         value=grant.subject.value,
         until_ms=grant.until_ms,
-        created_ms=grant.created_ms,
+        seen=msgspec.json.encode(grant.seen),
+        now=tx.now_ms,
     )
 
 
-def grants_for(tx: Tx, principal: str, session_id: str) -> list[GrantRow]:
+def grants_for(tx: Tx, principal: str, session_id: str) -> list[Grant]:
     """The grants that may still cover a call of this principal in this session."""
     rows = tx.all(
-        """SELECT grant_id, principal, session_id, tool, subject_kind, subject_value, until_ms, created_ms FROM grants
-        WHERE principal = :principal AND session_id IN ('', :session_id) AND (until_ms = 0 OR until_ms > :now)""",
+        """SELECT approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen FROM grants
+        WHERE principal = :principal AND (session_id IS NULL OR session_id = :session_id)
+            AND (until_ms IS NULL OR until_ms > :now)""",
         principal=principal,
         session_id=session_id,
         now=tx.now_ms,
     )
-    return [GrantRow(row[0], row[1], row[2], Subject(row[3], row[4], row[5]), row[6], row[7]) for row in rows]
-
-
-def remove_grant(tx: Tx, grant_id: str) -> None:
-    tx.run("DELETE FROM grants WHERE grant_id = :grant_id", grant_id=grant_id)
+    return [
+        Grant(
+            approval_id=row[0],
+            principal=row[1],
+            session_id=row[2],
+            subject=Subject(row[3], row[4], row[5]),
+            until_ms=row[6],
+            seen=msgspec.json.decode(row[7], type=Label),
+        )
+        for row in rows
+    ]

@@ -124,3 +124,13 @@ def collecting(tx: Tx, session_id: str) -> str:
         session_id=session_id,
     )
     return str(row[0]) if row else ""
+
+
+def unread_inputs(tx: Tx, run_id: str) -> int:
+    """How many inputs have joined a run since the model was last asked."""
+    row = tx.one(
+        """SELECT count(*) FROM entries WHERE run_id = :run_id AND kind = 'input.received' AND seq > coalesce(
+            (SELECT max(seq) FROM entries WHERE run_id = :run_id AND kind = 'input.assembled'), 0)""",
+        run_id=run_id,
+    )
+    return int(row[0]) if row else 0

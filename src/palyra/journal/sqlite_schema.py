@@ -93,13 +93,14 @@ MIGRATIONS = (
             "CREATE INDEX approvals_by_run ON approvals (run_id)",
             "CREATE INDEX approvals_by_owner ON approvals (owner, requested_position)",
             """CREATE TABLE grants (
-                grant_id TEXT PRIMARY KEY,
+                approval_id TEXT PRIMARY KEY,
                 principal TEXT NOT NULL,
-                session_id TEXT NOT NULL DEFAULT '',
+                session_id TEXT,
                 tool TEXT NOT NULL,
                 subject_kind TEXT NOT NULL,
                 subject_value TEXT NOT NULL,
-                until_ms INTEGER NOT NULL DEFAULT 0,
+                until_ms INTEGER,
+                seen BLOB NOT NULL,
                 created_ms INTEGER NOT NULL
             ) WITHOUT ROWID""",
             "CREATE INDEX grants_by_tool ON grants (principal, tool)",

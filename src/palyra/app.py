@@ -1,0 +1,218 @@
+"""The composition root: plain constructor calls, bottom to top. Reading it is reading the architecture."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from palyra import config
+from palyra.config import Chosen, Loaded, Provider
+from palyra.domain.errors import ConfigInvalid
+from palyra.domain.events import AdminChanged, Budgets
+from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
+from palyra.domain.ports import ModelProvider
+from palyra.domain.redaction import Redactor
+from palyra.journal import tape, workspace
+from palyra.journal.database import Database
+from palyra.journal.sqlite import Sqlite
+from palyra.models.dialects import open_provider
+from palyra.models.http import Endpoint, HttpClient
+from palyra.policy.store import PolicyStore, Reloaded
+from palyra.policy.watch import watch
+from palyra.runtime.answers import Answers
+from palyra.runtime.assembly import Assembler
+from palyra.runtime.checkpointing import Checkpoints
+from palyra.runtime.clock import Clock
+from palyra.runtime.gateway import Gateway
+from palyra.runtime.hub import Hub
+from palyra.runtime.live import LiveSessions
+from palyra.runtime.model_turns import ModelTurns
+from palyra.runtime.routing import Models, Target
+from palyra.runtime.runs import Runs
+from palyra.runtime.session_verbs import Sessions
+from palyra.runtime.tool_flow import ApprovalTimes, ToolFlow
+from palyra.runtime.undo import Undoing
+from palyra.tools.catalogue import Catalogue
+from palyra.tools.internal import internal_tools
+
+log = logging.getLogger("palyra")
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """Everything that is running, for the transports to translate to."""
+
+    loaded: Loaded
+    chosen: Chosen
+    db: Database
+    clock: Clock
+    hub: Hub
+    redactor: Redactor
+    catalogue: Catalogue
+    policy: PolicyStore
+    policy_folder: Path
+    models: Models
+    runs: Runs
+    answers: Answers
+    gateway: Gateway
+    sessions: Sessions
+    undoing: Undoing
+    http: HttpClient
+    reloader: "asyncio.Task[None]"
+
+    @property
+    def home(self) -> Path:
+        return self.loaded.home
+
+    @property
+    def journal_path(self) -> Path:
+        return self.home / "journal.db"
+
+    async def close(self) -> None:
+        """Leave every run where its tape ends; the next start goes on from there."""
+        self.reloader.cancel()
+        await self.gateway.close()
+        await self.http.close()
+        await self.db.close()
+
+
+async def start(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], *, clock: Clock | None = None) -> Daemon:
+    """Build the daemon, open its journal and go on with what was unfinished."""
+    home, settings = loaded.home, loaded.config
+    for folder in (home, home / "keys"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    clock = clock or Clock()
+    db = Database(Sqlite(home / "journal.db"), clock.now_ms)
+    db.open()
+
+    redactor = Redactor(_key(home / "keys" / "redaction.key"))
+    checkpoints = Checkpoints(_key(home / "keys" / "seal.key"))
+    policy_folder = Path(settings.policy.folder) if settings.policy.folder else home / "policies"
+    policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    policy = PolicyStore(policy_folder, settings.policy.preset)
+    forbidden = (str(home.resolve()), str(policy_folder.resolve()))
+    catalogue = Catalogue(internal_tools(forbidden, _artifact_loader(db), rehearsal=settings.rehearsal.tools))
+    http = HttpClient()
+    models = _models(loaded, chosen, env, http)
+
+    hub = Hub()
+    lives = LiveSessions(db)
+    model_turns = ModelTurns(db, hub, models, Assembler(catalogue.specs()), redactor, clock)
+    tool_flow = ToolFlow(db, hub, catalogue, policy, redactor, checkpoints, clock, _times(loaded))
+    runs = Runs(db, lives, model_turns, tool_flow)
+    answers = Answers(db, runs, catalogue, policy, redactor, clock, policy_folder)
+    budgets = Budgets(settings.budgets.turns, settings.budgets.calls, settings.budgets.active_minutes * 60_000)
+    gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, budgets, settings.mailbox.depth)
+    sessions = Sessions(
+        db,
+        lives,
+        runs,
+        redactor,
+        clock,
+        default_workspace=settings.workspace.root or _here(forbidden),
+        forbidden_roots=forbidden,
+    )
+
+    async def reloaded(change: Reloaded) -> None:
+        await _record_reload(db, change)
+
+    await gateway.start()
+    return Daemon(
+        loaded=loaded,
+        chosen=chosen,
+        db=db,
+        clock=clock,
+        hub=hub,
+        redactor=redactor,
+        catalogue=catalogue,
+        policy=policy,
+        policy_folder=policy_folder,
+        models=models,
+        runs=runs,
+        answers=answers,
+        gateway=gateway,
+        sessions=sessions,
+        undoing=Undoing(db, checkpoints),
+        http=http,
+        reloader=asyncio.create_task(watch(policy, reloaded)),
+    )
+
+
+def _here(forbidden: tuple[str, ...]) -> str:
+    """The folder the daemon was started in, unless that is one it must not work in."""
+    here = os.getcwd()
+    return "" if here == "/" or any(root == here or root.startswith(here + "/") for root in forbidden) else here
+
+
+def _key(path: Path) -> bytes:
+    """32 random bytes that are made once and stay."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        key = path.read_bytes()
+        if len(key) != 32:
+            raise ConfigInvalid(f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup") from None
+        return key
+    key = os.urandom(32)
+    with os.fdopen(descriptor, "wb") as handle:
+        handle.write(key)
+        handle.flush()
+        os.fsync(handle.fileno())
+    return key
+
+
+def _times(loaded: Loaded) -> ApprovalTimes:
+    given = loaded.config.approvals.timeout_ms
+    milliseconds = {
+        name: 0 if (value := getattr(given, name)) == "never" else int(value) for name in ApprovalTimes.__struct_fields__
+    }
+    return ApprovalTimes(**milliseconds)
+
+
+def _artifact_loader(db: Database):  # type: ignore[no-untyped-def]
+    async def load(artifact_id: str, session_id: str) -> bytes | None:
+        found = await db.read(lambda tx: workspace.artifact(tx, session_id, artifact_id))
+        return found.body if found else None
+
+    return load
+
+
+def _models(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], http: HttpClient) -> Models:
+    providers = {name: _provider(name, settings, env, http) for name, settings in chosen.providers.items()}
+    window = loaded.config.models.context_tokens
+
+    def target(full: str) -> Target:
+        provider, _, model = full.partition("/")
+        return Target(provider, model, chosen.providers[provider].context_tokens or window)
+
+    listed = [f"{name}/{model}" for name, settings in chosen.providers.items() for model in settings.models]
+    wanted = dict.fromkeys((chosen.default, *chosen.fallbacks, *listed))
+    return Models(providers, [target(full) for full in wanted], [target(full) for full in chosen.fallbacks])
+
+
+def _provider(name: str, settings: Provider, env: Mapping[str, str], http: HttpClient) -> ModelProvider:
+    if settings.kind == "demo":
+        from palyra.models.demo import DemoModel
+
+        return DemoModel()
+    if settings.kind == "scripted":
+        from palyra.models.scripted import Script, ScriptedModel
+
+        return ScriptedModel(Script.load(Path(settings.script)))
+    key = config.secret(settings.api_key, env) if settings.api_key else ""
+    endpoint = Endpoint(name=name, base_url=settings.base_url, api_key=key, idle_timeout_ms=settings.timeout_ms)
+    return open_provider(settings.kind, endpoint, http)
+
+
+async def _record_reload(db: Database, change: Reloaded) -> None:
+    if change.problems:
+        log.error("the policy folder has problems, the last good set stays in force: %s", "; ".join(map(str, change.problems)))
+    event = AdminChanged(
+        what="policy",
+        action="rejected" if change.problems else "reloaded",
+        subject=change.version,
+        details={"added": list(change.added), "removed": list(change.removed), "problems": [str(p) for p in change.problems]},
+    )
+    await db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, [event]))

@@ -1,0 +1,265 @@
+"""The verbs of the daemon: submit, watch, cancel, stop, and what follows from them. Every transport calls these and nothing below.
+
+A run belongs to the daemon, not to a connection: submitting is one durable step, and watching is reading on from a cursor.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from hashlib import sha256
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.domain import ids, run_state
+from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from palyra.domain.events import AnyEvent, Budgets, InputMode, InputReceived, RunAccepted, RunStarted
+from palyra.domain.redaction import Redactor
+from palyra.domain.run_state import RunState
+from palyra.domain.verdicts import Origin
+from palyra.journal import runs, sessions, tape
+from palyra.journal.database import Appended, Database, Tx
+from palyra.journal.runs import RunRow, SubmissionRow
+from palyra.runtime.answers import Answers
+from palyra.runtime.clock import Clock
+from palyra.runtime.hub import Hub
+from palyra.runtime.live import LiveSessions
+from palyra.runtime.routing import Models
+from palyra.runtime.runs import Runs
+
+MAILBOX_DEPTH = 8
+LONGEST_TEXT = 256 << 10
+_PAGE = 500
+
+
+class Submission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An input for a session. `run_id` makes it idempotent: the same id with the same payload is the same submission."""
+
+    text: str
+    run_id: str = ""
+    mode: InputMode = "followup"
+    model: str = ""
+    origin: Origin = "interactive"
+
+
+class Submitted(Struct, frozen=True, kw_only=True):
+    """`run_id` is the run that will answer: a new one, or the one this input joined. Watch from `seq`."""
+
+    run_id: str
+    session_id: str
+    submission_id: str
+    state: RunState
+    outcome: Literal["started", "queued", "joined", "repeated"]
+    seq: int
+
+
+class Stopped(Struct, frozen=True):
+    cancelled: tuple[str, ...]
+
+
+class Gateway:
+    def __init__(
+        self,
+        db: Database,
+        hub: Hub,
+        lives: LiveSessions,
+        runs_: Runs,
+        answers: Answers,
+        models: Models,
+        redactor: Redactor,
+        clock: Clock,
+        budgets: Budgets,
+        mailbox_depth: int = MAILBOX_DEPTH,
+    ) -> None:
+        self._db = db
+        self._hub = hub
+        self._lives = lives
+        self._runs = runs_
+        self._answers = answers
+        self._models = models
+        self._redactor = redactor
+        self._clock = clock
+        self._budgets = budgets
+        self._depth = mailbox_depth
+        self._expiry: asyncio.Task[None] | None = None
+        db.on_commit = self._on_commit
+
+    def _on_commit(self, appended: list[Appended]) -> None:
+        self._lives.on_commit(appended)
+        self._hub.publish(appended)
+        if any(entry.kind == "approval.requested" for entry in appended):
+            self._expiry = asyncio.create_task(self._answers.watch_expiry())
+
+    async def start(self) -> list[RunRow]:
+        """Go on where the last process stopped."""
+        await self._answers.watch_expiry()
+        return await self._runs.recover()
+
+    async def close(self) -> None:
+        self._answers.close()
+        await self._runs.close()
+
+    # --- submit -------------------------------------------------------------------------------------------------------
+
+    async def submit(self, principal: str, session_id: str, submission: Submission) -> Submitted:
+        """Take an input. When this returns it is durable, and a run answers it whatever becomes of the caller."""
+        if not submission.text.strip():
+            raise InvalidInput("the message is empty")
+        if len(submission.text.encode()) > LONGEST_TEXT:
+            raise LimitExceeded(f"a message may have {LONGEST_TEXT} bytes; put more into a file and name it", limit=LONGEST_TEXT)
+        if submission.model:
+            self._models.find(submission.model)
+        submission_id = ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
+        text = self._redactor.redact(submission.text)
+        step = _Submit(principal, session_id, submission_id, submission, text, self._budgets, self._depth)
+        submitted = await self._db.write(step)
+        if submitted.outcome == "started":
+            self._runs.start(session_id, submitted.run_id)
+        elif submitted.outcome == "joined" and submission.mode == "interrupt":
+            self._runs.interrupt(submitted.run_id)
+        return submitted
+
+    # --- watch --------------------------------------------------------------------------------------------------------
+
+    async def watch(self, principal: str, session_id: str, after: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no duplicate, whoever reconnects."""
+        await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
+        subscription = self._hub.subscribe(session_id)
+        cursor = after
+        try:
+            while True:
+                subscription.lagging = False
+                subscription.drop()
+                while stored := await self._db.read(lambda tx, at=cursor: tape.after(tx, session_id, at, _PAGE)):  # type: ignore[misc]
+                    yield [(entry.seq, entry.wire) for entry in stored]
+                    cursor = stored[-1].seq
+                    if len(stored) < _PAGE:
+                        break
+                while not subscription.lagging:
+                    batch: list[tuple[int, bytes]] = []
+                    for item in await subscription.take():
+                        if isinstance(item, bytes):
+                            batch.append((0, item))
+                        elif item.seq == cursor + 1:
+                            cursor = item.seq
+                            batch.append((item.seq, item.wire))
+                        elif item.seq > cursor:
+                            # Something between was dropped: the store has it.
+                            subscription.lagging = True
+                            break
+                    if batch:
+                        yield batch
+        finally:
+            self._hub.unsubscribe(session_id, subscription)
+
+    async def watch_all(self, principal: str, after: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        """Batches of (position, wire) over all of a principal's sessions, in commit order; entries only."""
+        subscription = self._hub.subscribe(None)
+        cursor = after
+        try:
+            while True:
+                while stored := await self._db.read(lambda tx, at=cursor: tape.after_position(tx, at, principal, _PAGE)):  # type: ignore[misc]
+                    yield [(entry.position, entry.wire) for entry in stored]
+                    cursor = stored[-1].position
+                subscription.lagging = False
+                await subscription.take()
+        finally:
+            self._hub.unsubscribe(None, subscription)
+
+    # --- runs ---------------------------------------------------------------------------------------------------------
+
+    async def run(self, principal: str, run_id: str) -> RunRow:
+        ids.check(run_id, "run_id")
+        return await self._db.read(lambda tx: runs.get(tx, run_id, principal))
+
+    async def cancel(self, principal: str, run_id: str, reason: str = "cancelled by the user") -> RunRow:
+        """End a run in whatever state it is. Cancelling a run that has ended gives the run as it is."""
+        return await self._runs.cancel(await self.run(principal, run_id), self._redactor.redact(reason))
+
+    async def stop(self, principal: str, reason: str = "STOP") -> Stopped:
+        """Cancel everything a principal has running or waiting. A control command: no model sees it."""
+        unfinished = await self._db.read(lambda tx: runs.unfinished(tx, principal=principal))
+        # Those that wait in a mailbox first, so that ending one run does not begin the next.
+        ordered = sorted(unfinished, key=lambda run: run.state != "accepted")
+        queued = [run for run in ordered if run.state == "accepted"]
+        for run in queued:
+            await self._runs.cancel(run, reason)
+        ended = await asyncio.gather(*(self._runs.cancel(run, reason) for run in ordered if run.state != "accepted"))
+        cancelled = [run.run_id for run in (*queued, *ended)]
+        return Stopped(tuple(cancelled))
+
+
+class _Submit:
+    """The step that takes an input in: decides, under the write lock, whether it starts a run, queues or joins one."""
+
+    def __init__(
+        self, principal: str, session_id: str, submission_id: str, submission: Submission, text: str, budgets: Budgets, depth: int
+    ) -> None:
+        self._principal = principal
+        self._session_id = session_id
+        self._id = submission_id
+        self._submission = submission
+        self._text = text
+        self._budgets = budgets
+        self._depth = depth
+        payload = "\0".join((session_id, submission.mode, submission.model, submission.origin, text))
+        self._digest = sha256(payload.encode()).digest()
+
+    def __call__(self, tx: Tx) -> Submitted:
+        session = sessions.get(tx, self._session_id, self._principal)
+        known = runs.find_submission(tx, self._id)
+        if known is not None:
+            return self._repeat(tx, known)
+        if runs.find(tx, self._id) is not None:
+            raise Conflict(f"run {self._id} exists already", run_id=self._id)
+        if session.archived:
+            raise Conflict("this session is archived: unarchive it to go on", session_id=self._session_id)
+        unfinished = runs.unfinished(tx, session_id=self._session_id)
+        active = next((run for run in unfinished if run.state in run_state.ACTIVE), None)
+        sessions.touch(tx, session, self._text)
+        mode = self._submission.mode
+        if active is not None and mode in ("steer", "interrupt"):
+            self._check_depth(tx, steering=active.run_id)
+            return self._append(tx, active.run_id, [], "joined", active.state)
+        if active is not None or unfinished:
+            self._check_depth(tx)
+            gathering = runs.collecting(tx, self._session_id) if mode == "collect" else ""
+            if gathering:
+                return self._append(tx, gathering, [], "joined", "accepted")
+            return self._append(tx, self._id, [self._accepted()], "queued", "accepted")
+        return self._append(tx, self._id, [self._accepted()], "started", "in_progress")
+
+    def _accepted(self) -> RunAccepted:
+        return RunAccepted(origin=self._submission.origin, model=self._submission.model, budgets=self._budgets)
+
+    def _append(
+        self, tx: Tx, run_id: str, before: list[AnyEvent], outcome: Literal["started", "queued", "joined"], state: RunState
+    ) -> Submitted:
+        received = InputReceived(submission_id=self._id, text=self._text, mode=self._submission.mode)
+        after = [RunStarted()] if outcome == "started" else []
+        entries = tape.append(tx, self._session_id, self._principal, [*before, received, *after], run_id)
+        seq = entries[0].seq
+        row = SubmissionRow(self._id, self._session_id, run_id, self._submission.mode, self._digest, seq)
+        runs.add_submission(tx, row)
+        return Submitted(
+            run_id=run_id, session_id=self._session_id, submission_id=self._id, state=state, outcome=outcome, seq=seq - 1
+        )
+
+    def _repeat(self, tx: Tx, known: SubmissionRow) -> Submitted:
+        if known.digest != self._digest:
+            raise Conflict(f"run id {self._id} was used before with another payload", run_id=self._id)
+        run = runs.find(tx, known.run_id)
+        if run is None:
+            raise NotFound(f"there is no run {known.run_id}")
+        return Submitted(
+            run_id=known.run_id,
+            session_id=known.session_id,
+            submission_id=self._id,
+            state=run.state,
+            outcome="repeated",
+            seq=known.seq - 1,
+        )
+
+    def _check_depth(self, tx: Tx, steering: str = "") -> None:
+        waiting = runs.unread_inputs(tx, steering) if steering else runs.waiting_inputs(tx, self._session_id)
+        if waiting >= self._depth:
+            raise LimitExceeded(f"the mailbox is full ({self._depth} inputs wait): wait for the run, or stop it", limit=self._depth)

@@ -1,0 +1,109 @@
+"""Telling watchers what happened. Entries arrive here only after they are durable; live events only ever pass through.
+
+A slow watcher may lose live events. It never loses entries: when its buffer runs over it is marked as lagging and reads on
+from the store.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+
+from palyra.journal.database import Appended
+
+MOST_ENTRIES = 1_024
+MOST_LIVE = 2_048
+
+Item = Appended | bytes
+
+
+class Subscription:
+    """One watcher's buffer. Entries are `Appended`, live events are their wire bytes."""
+
+    __slots__ = ("_entries", "_items", "_live", "_waiter", "lagging")
+
+    def __init__(self) -> None:
+        self._items: deque[Item] = deque()
+        self._entries = 0
+        self._live = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self.lagging = False
+
+    def push_entry(self, entry: Appended) -> None:
+        if self._entries >= MOST_ENTRIES:
+            self.lagging = True
+        else:
+            self._items.append(entry)
+            self._entries += 1
+        self._wake()
+
+    def push_live(self, wire: bytes) -> None:
+        if self._live < MOST_LIVE:
+            self._items.append(wire)
+            self._live += 1
+            self._wake()
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def take(self) -> list[Item]:
+        """Everything that has come since the last call; waits for something to come."""
+        while not self._items and not self.lagging:
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        items = list(self._items)
+        self.drop()
+        return items
+
+    def drop(self) -> None:
+        self._items.clear()
+        self._entries = self._live = 0
+
+
+class Hub:
+    """All watchers, by tape."""
+
+    def __init__(self) -> None:
+        self._by_tape: dict[str, set[Subscription]] = {}
+        self._everything: set[Subscription] = set()
+
+    @property
+    def watchers(self) -> int:
+        return sum(map(len, self._by_tape.values())) + len(self._everything)
+
+    def subscribe(self, tape: str | None) -> Subscription:
+        """Watch one tape, or, without live events, all of them."""
+        subscription = Subscription()
+        if tape is None:
+            self._everything.add(subscription)
+        else:
+            self._by_tape.setdefault(tape, set()).add(subscription)
+        return subscription
+
+    def unsubscribe(self, tape: str | None, subscription: Subscription) -> None:
+        if tape is None:
+            self._everything.discard(subscription)
+            return
+        watchers = self._by_tape.get(tape)
+        if watchers is not None:
+            watchers.discard(subscription)
+            if not watchers:
+                del self._by_tape[tape]
+
+    def publish(self, appended: Iterable[Appended]) -> None:
+        for entry in appended:
+            for subscription in self._by_tape.get(entry.tape, ()):
+                subscription.push_entry(entry)
+            for subscription in self._everything:
+                subscription.push_entry(entry)
+
+    def watched(self, tape: str) -> bool:
+        return tape in self._by_tape
+
+    def live(self, tape: str, wire: bytes) -> None:
+        for subscription in self._by_tape.get(tape, ()):
+            subscription.push_live(wire)

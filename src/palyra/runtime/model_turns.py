@@ -1,0 +1,211 @@
+"""One model turn: assemble, plan the route, stream, and record the reply or the failure.
+
+Deltas go straight from the provider to the watchers. What is stored is the finished reply, redacted.
+"""
+
+import asyncio
+import random
+from typing import Any
+
+import msgspec
+
+from palyra.domain.events import Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, encode
+from palyra.domain.ids import CallId
+from palyra.domain.messages import Channel, Emit, ModelCall, ModelFailure, ModelRequest, Native, Reply
+from palyra.domain.redaction import Redactor
+from palyra.journal import sessions
+from palyra.journal.database import Database
+from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_failure
+from palyra.runtime.assembly import Assembler
+from palyra.runtime.clock import Clock
+from palyra.runtime.hub import Hub
+from palyra.runtime.routing import Models, Route, Target
+from palyra.runtime.working import Interrupted, Working
+
+_ADVICE = {
+    "auth": "check the provider's key with `palyra doctor`",
+    "permission": "the key may not use this model: choose another with --model",
+    "quota": "the provider's account has no credit left",
+    "context_too_long": "start a new session, or reset this one",
+    "content_blocked": "the provider refused the content",
+    "network": "check the connection, then send the message again",
+    "bad_request": "the provider did not accept the request",
+}
+
+
+class _Stream:
+    """What one provider call has said so far."""
+
+    def __init__(self, turns: "ModelTurns", run: Working, turn: int) -> None:
+        self._hub = turns.hub
+        self._clock = turns.clock
+        self._run_id = run.run_id
+        self._tape = run.session_id
+        self._turn = turn
+        self._text = turns.redactor.stream()
+        self._reasoning = turns.redactor.stream()
+        self.started_ms = turns.clock.now_ms()
+        self.first_ms = 0
+        self.text: list[str] = []
+
+    def emit(self, channel: Channel, piece: str) -> None:
+        if not self.first_ms:
+            self.first_ms = self._clock.now_ms()
+        if channel == "text":
+            self.text.append(piece)
+            shown = self._text.feed(piece)
+            if shown and self._hub.watched(self._tape):
+                self._hub.live(self._tape, encode(ModelDelta(run_id=self._run_id, turn=self._turn, text=shown)))
+        elif channel == "reasoning":
+            shown = self._reasoning.feed(piece)
+            if shown and self._hub.watched(self._tape):
+                self._hub.live(self._tape, encode(ModelDelta(run_id=self._run_id, turn=self._turn, reasoning=shown)))
+
+    def finish(self) -> None:
+        """What was held back as a possible secret is safe to show now that it is complete."""
+        text, reasoning = self._text.finish(), self._reasoning.finish()
+        if (text or reasoning) and self._hub.watched(self._tape):
+            self._hub.live(self._tape, encode(ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning)))
+
+
+class ModelTurns:
+    def __init__(self, db: Database, hub: Hub, models: Models, assembler: Assembler, redactor: Redactor, clock: Clock) -> None:
+        self._db = db
+        self.hub = hub
+        self.models = models
+        self._assembler = assembler
+        self.redactor = redactor
+        self.clock = clock
+
+    async def take(self, run: Working, *, continuing: bool) -> None:
+        """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
+        route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
+        index = attempt = 0
+        request = self._prepare(run, route, 0, continuing=continuing)
+        turn = run.progress.turns + 1
+        while True:
+            target = route.targets[index]
+            stream = _Stream(self, run, turn)
+            attempt += 1
+            try:
+                reply = await run.interruptible(self._ask(target, request, stream.emit))
+            except Interrupted:
+                said = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
+                await run.append(self._replied(said, target, stream, turn))
+                return
+            except ModelFailure as failure:
+                wait_ms = await self._failed(run, route, index, attempt, turn, failure, shown=bool(stream.text))
+                if wait_ms is None:
+                    return
+                if wait_ms < 0:
+                    index, attempt = index + 1, 0
+                    request = self._prepare(run, route, index, continuing=continuing, why=f"{target.provider}: {failure.failure}")
+                else:
+                    await asyncio.sleep(wait_ms / 1000)
+                continue
+            stream.finish()
+            await run.append(self._replied(reply, target, stream, turn))
+            return
+
+    async def _ask(self, target: Target, request: ModelRequest, emit: Emit) -> Reply:
+        breaker = self.models.breaker(target)
+        now_ms = self.clock.now_ms()
+        if not breaker.allows(now_ms):
+            raise ModelFailure("overloaded", f"{target.provider} has failed several times in a row and is given a rest")
+        try:
+            reply = await self.models.provider(target).stream(request, emit)
+        except ModelFailure as failure:
+            breaker.failed(failure.failure, self.clock.now_ms())
+            raise
+        breaker.succeeded()
+        return reply
+
+    def _prepare(self, run: Working, route: Route, index: int, *, continuing: bool, why: str = "") -> ModelRequest:
+        """Assemble for a target and say so on the tape. Nothing waits for these entries: no effect depends on them."""
+        target = route.targets[index]
+        assembled = self._assembler.assemble(run.live.conversation, run.progress, target, run.workspace, continuing=continuing)
+        from_seq = assembled.event.from_seq
+        if from_seq is not None:
+            self._db.write(lambda tx: sessions.slide_window(tx, run.session_id, from_seq))
+        planned = route.planned(index, why)
+        # The route is news when a run begins and when it changes, not at every turn.
+        news = (assembled.event,) if run.progress.turns and not why else (planned, assembled.event)
+        run.append(*news)
+        return assembled.request
+
+    async def _failed(
+        self, run: Working, route: Route, index: int, attempt: int, turn: int, failure: ModelFailure, *, shown: bool
+    ) -> int | None:
+        """Record a failure. Returns how long to wait before the next try, -1 for the next provider, None if the run is over."""
+        target = route.targets[index]
+        decision = after_failure(
+            failure, attempt=attempt, text_shown=shown, has_fallback=index + 1 < len(route.targets), rand=random.random()
+        )
+        message = self.redactor.redact(failure.message)
+        wait_ms = decision.ms if isinstance(decision, RetryAfter) else 0
+        failed = ModelFailed(
+            turn=turn,
+            provider=target.provider,
+            model=target.model,
+            failure=failure.failure,
+            message=message,
+            will_retry=not isinstance(decision, GiveUp),
+            attempt=attempt,
+            wait_ms=wait_ms,
+        )
+        match decision:
+            case RetryAfter():
+                await run.append(failed)
+                return wait_ms
+            case NextProvider():
+                await run.append(failed)
+                return -1
+            case GiveUp():
+                advice = _ADVICE.get(failure.failure, "send the message again in a while")
+                await run.append(failed, RunFailed(reason=f"model_{failure.failure}", message=f"{message}; {advice}"))
+                return None
+
+    def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int) -> ModelReplied:
+        now_ms = self.clock.now_ms()
+        redact = self.redactor.redact
+        return ModelReplied(
+            turn=turn,
+            provider=target.provider,
+            model=reply.model or target.model,
+            text=redact(reply.text),
+            reasoning=redact(reply.reasoning),
+            calls=tuple(self._call(call) for call in reply.calls),
+            stop=reply.stop,
+            usage=reply.usage,
+            first_delta_ms=(stream.first_ms or now_ms) - stream.started_ms,
+            duration_ms=now_ms - stream.started_ms,
+            native=self._native(reply.native),
+        )
+
+    def _call(self, call: ModelCall) -> Call:
+        arguments, malformed = _parse_arguments(call.arguments)
+        return Call(
+            id=CallId(self.clock.new_id()),
+            tool=call.name[:128],
+            arguments=self.redactor.redact_json(arguments),
+            native_id=call.id,
+            malformed=self.redactor.redact(malformed),
+        )
+
+    def _native(self, native: Native | None) -> Native | None:
+        """A provider's signed record cannot be redacted in part: if it holds a secret it is dropped as a whole."""
+        if native is None or self.redactor.redact_json(native.items) is native.items:
+            return native
+        return None
+
+
+def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+    if not text.strip():
+        return {}, ""
+    try:
+        arguments = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        return {}, f"the arguments are not valid JSON ({error})"
+    if not isinstance(arguments, dict):
+        return {}, "the arguments must be a JSON object"
+    return arguments, ""

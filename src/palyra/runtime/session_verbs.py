@@ -1,0 +1,178 @@
+"""Sessions as verbs: resolve, list, search, reset, branch, archive, rename."""
+
+import os
+
+from msgspec import Struct
+
+from palyra.domain import ids
+from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from palyra.domain.events import SessionChanged, SessionCreated
+from palyra.domain.redaction import Redactor
+from palyra.journal import runs, sessions, tape
+from palyra.journal.database import Database, Tx
+from palyra.journal.sessions import Found, Session
+from palyra.runtime.clock import Clock
+from palyra.runtime.live import LiveSessions
+from palyra.runtime.runs import Runs
+
+_LONGEST_NAME = 200
+
+
+class Resolve(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Find a session by id, key or label, or make one. With `must_exist` a missing one is `not_found`."""
+
+    session_id: str = ""
+    key: str = ""
+    label: str = ""
+    title: str = ""
+    workspace: str = ""
+    device: str = ""
+    channel: str = ""
+    must_exist: bool = False
+
+
+class Sessions:
+    def __init__(
+        self,
+        db: Database,
+        lives: LiveSessions,
+        runs_: Runs,
+        redactor: Redactor,
+        clock: Clock,
+        *,
+        default_workspace: str,
+        forbidden_roots: tuple[str, ...],
+    ) -> None:
+        self._db = db
+        self._lives = lives
+        self._runs = runs_
+        self._redactor = redactor
+        self._clock = clock
+        self._default_workspace = default_workspace
+        self._forbidden = forbidden_roots
+
+    async def resolve(self, principal: str, wanted: Resolve) -> Session:
+        for name in ("key", "label", "title", "device", "channel"):
+            if len(getattr(wanted, name)) > _LONGEST_NAME:
+                raise InvalidInput(f"{name} may have {_LONGEST_NAME} characters")
+        if wanted.session_id:
+            ids.check(wanted.session_id, "session_id")
+        workspace = self._workspace(wanted.workspace or self._default_workspace)
+        new_id = wanted.session_id or self._clock.new_id()
+        redact = self._redactor.redact
+        created = SessionCreated(
+            owner=principal,
+            key=redact(wanted.key),
+            label=redact(wanted.label),
+            title=sessions.title_from(redact(wanted.title)),
+            device=redact(wanted.device),
+            channel=redact(wanted.channel),
+            workspace=workspace,
+        )
+
+        def step(tx: Tx) -> tuple[Session, bool]:
+            found = None
+            if wanted.session_id or created.key or created.label:
+                found = sessions.find(tx, session_id=wanted.session_id, key=created.key, label=created.label, owner=principal)
+            if found is not None:
+                if found.owner != principal:
+                    raise Forbidden("this session belongs to someone else")
+                _check_same(found, wanted)
+                return found, False
+            if wanted.must_exist:
+                raise NotFound("there is no such session", session_id=wanted.session_id, key=wanted.key, label=wanted.label)
+            return sessions.create(tx, new_id, created), True
+
+        session, is_new = await self._db.write(step)
+        if is_new:
+            self._lives.born(session)
+        return session
+
+    def _workspace(self, given: str) -> str:
+        """The resolved folder a session works in. Too wide a folder, or the daemon's own, is refused."""
+        if not given:
+            return ""
+        if "\0" in given:
+            raise InvalidInput("a workspace path has no NUL bytes")
+        path = os.path.realpath(os.path.expanduser(given))
+        if not os.path.isdir(path):
+            raise InvalidInput(f"the workspace {given} is not a folder: create it, or name another", workspace=given)
+        if path == "/":
+            raise Forbidden("the whole machine is too wide a workspace: name a folder")
+        for root in self._forbidden:
+            if path == root or path.startswith(root + "/") or root.startswith(path + "/"):
+                raise Forbidden(f"the workspace {given} contains or lies in the daemon's own folder {root}: name another")
+        return path
+
+    async def get(self, principal: str, session_id: str) -> Session:
+        ids.check(session_id, "session_id")
+        return await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
+
+    async def listing(self, principal: str, *, archived: bool, before: str, limit: int) -> list[Session]:
+        """`before` is the id of the last session of the page before."""
+        if before:
+            ids.check(before, "before")
+
+        def query(tx: Tx) -> list[Session]:
+            last = sessions.find(tx, session_id=before) if before else None
+            at = (last.updated_ms, last.session_id) if last else None
+            return sessions.listing(tx, principal, archived=archived, before=at, limit=limit)
+
+        return await self._db.read(query)
+
+    async def search(self, principal: str, words: str, limit: int) -> list[Found]:
+        return await self._db.read(lambda tx: sessions.search(tx, principal, words, limit))
+
+    async def reset(self, principal: str, session_id: str) -> Session:
+        """The next run starts with an empty conversation. What runs or waits is cancelled first."""
+        session = await self.get(principal, session_id)
+        for run in reversed(await self._db.read(lambda tx: runs.unfinished(tx, session_id=session_id))):
+            await self._runs.cancel(run, "the session was reset")
+
+        def step(tx: Tx) -> Session:
+            if runs.unfinished(tx, session_id=session_id):
+                raise Conflict("a run began while the session was being reset: try again")
+            sessions.reset(tx, session)
+            return sessions.get(tx, session_id, principal)
+
+        return await self._db.write(step)
+
+    async def branch(self, principal: str, session_id: str, at: int | None, title: str) -> Session:
+        """A new session that continues from a position of this one; without a position, from its end."""
+        ids.check(session_id, "session_id")
+        child_id = self._clock.new_id()
+        title = self._redactor.redact(title)
+
+        def step(tx: Tx) -> Session:
+            parent = sessions.get(tx, session_id, principal)
+            last = tape.head(tx, session_id)
+            position = last if at is None else at
+            if not 1 <= position <= last:
+                raise InvalidInput(f"the tape has entries 1 to {last}, not {position}", last=last)
+            name = sessions.title_from(title or f"{parent.title or 'session'} (branch)")
+            return sessions.branch(tx, parent, position, child_id, name)
+
+        return await self._db.write(step)
+
+    async def change(self, principal: str, session_id: str, *, title: str | None, archived: bool | None) -> Session:
+        ids.check(session_id, "session_id")
+        if title is not None:
+            title = sessions.title_from(self._redactor.redact(title))
+        if title is None and archived is None:
+            raise InvalidInput("nothing to change: give a title, or archived")
+
+        def step(tx: Tx) -> Session:
+            session = sessions.get(tx, session_id, principal)
+            if archived and runs.unfinished(tx, session_id=session_id):
+                raise Conflict("a run is active in this session: stop it before archiving")
+            return sessions.change(tx, session, SessionChanged(title=title, archived=archived))
+
+        return await self._db.write(step)
+
+
+def _check_same(found: Session, wanted: Resolve) -> None:
+    """Owner, device and channel are fixed at creation."""
+    for name in ("device", "channel"):
+        given = getattr(wanted, name)
+        if given and given != getattr(found, name):
+            raise Forbidden(f"the session's {name} is fixed at creation and is another one")

@@ -1,0 +1,442 @@
+"""The one path to a tool: propose, judge, ask, record the start, execute, redact, record the result.
+
+No effect begins before its `tool.started` is durable, and every call leaves a proposal, a decision and a result on the tape,
+denied ones too.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain.conversation import CallProgress
+from palyra.domain.errors import Conflict, Forbidden, PalyraError
+from palyra.domain.events import (
+    AnyEvent,
+    ApprovalRequested,
+    Attestation,
+    ToolDecided,
+    ToolFinished,
+    ToolProgress,
+    ToolProposed,
+    ToolStarted,
+    ToolUndone,
+    encode,
+)
+from palyra.domain.ids import ApprovalId, CallId
+from palyra.domain.labels import CLEAN
+from palyra.domain.ports import CallContext, Policy
+from palyra.domain.redaction import Redactor
+from palyra.domain.tools import Outcome, Preview, Scope, ToolResult, ToolSpec
+from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question
+from palyra.journal import approvals, tape, workspace
+from palyra.journal.database import Appended, Database, Tx
+from palyra.policy import grants
+from palyra.runtime.checkpointing import Checkpoints
+from palyra.runtime.clock import Clock
+from palyra.runtime.hub import Hub
+from palyra.runtime.working import Interrupted, Working
+from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
+from palyra.tools.checkpoints import Reversible
+
+PURE_AT_ONCE = 4
+LARGE_RESULT = 8 << 10
+_SHOWN_OF_LARGE = 3 << 10
+# How long a cancelled tool gets to say what it did before its silence is recorded.
+_LAST_WORDS_S = 0.15
+_UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
+
+
+class ApprovalTimes(Struct, frozen=True):
+    """How long a person has to answer, by origin; 0 means for ever."""
+
+    interactive: int = 15 * 60_000
+    api: int = 15 * 60_000
+    scheduled: int = 0
+    child: int = 15 * 60_000
+
+    def of(self, origin: Origin) -> int:
+        return int(getattr(self, origin))
+
+
+class _Judged(Struct):
+    """One call after judging: what goes on the tape, and the approval it asks for."""
+
+    events: list[AnyEvent]
+    request: ApprovalRequested | None = None
+
+
+class ToolFlow:
+    def __init__(
+        self,
+        db: Database,
+        hub: Hub,
+        catalogue: Catalogue,
+        policy: Policy,
+        redactor: Redactor,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        times: ApprovalTimes,
+    ) -> None:
+        self._db = db
+        self._hub = hub
+        self._catalogue = catalogue
+        self._policy = policy
+        self._redactor = redactor
+        self._checkpoints = checkpoints
+        self._clock = clock
+        self._times = times
+
+    # --- deciding -----------------------------------------------------------------------------------------------------
+
+    async def decide(self, run: Working, call_ids: Iterable[str]) -> None:
+        """Validate and judge these calls, all in one step, before any of them runs."""
+        judged = [await self._judge(run, run.call(call_id)) for call_id in call_ids]
+        origin = run.progress.accepted.origin
+
+        def step(tx: Tx) -> None:
+            for one in judged:
+                appended = tape.append(tx, run.session_id, run.principal, one.events, run.run_id)
+                if one.request is not None:
+                    _record_request(tx, run, origin, one.request, appended)
+
+        await self._db.write(step)
+
+    async def _judge(self, run: Working, progress: CallProgress) -> _Judged:
+        call = progress.call
+        proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=call.arguments)
+        if call.malformed:
+            return self._refused(proposed, "catalogue", f"{call.malformed}; send them again as one JSON object")
+        try:
+            tool, arguments, normal = self._catalogue.parse(call.tool, call.arguments)
+        except PalyraError as error:
+            return self._refused(proposed, "catalogue", error.message)
+        proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=normal, effect=tool.spec.effect)
+        if not run.workspace and any(capability.startswith("fs.") for capability in tool.spec.capabilities):
+            return self._refused(proposed, "hard_rule", "this session has no workspace folder, so there are no files to work on")
+        try:
+            scope = await asyncio.to_thread(tool.scope, arguments, run.workspace)
+        except PalyraError as error:
+            return self._refused(proposed, "hard_rule" if isinstance(error, Forbidden) else "catalogue", error.message)
+        proposed = msgspec.structs.replace(proposed, scope=scope)
+        return await self._ask_policy(run, proposed, tool, arguments, scope)
+
+    async def _ask_policy(
+        self, run: Working, proposed: ToolProposed, tool: TypedTool, arguments: Arguments, scope: Scope
+    ) -> _Judged:
+        question = self.question(run, tool.spec, scope)
+        version = self._policy.version
+        match self._policy.judge(question):
+            case Deny(reason=reason, policies=policies):
+                return self._refused(proposed, "policy", reason, policies=policies, policy_version=version)
+            case Allow(reason=reason, policies=policies):
+                decided = ToolDecided(
+                    call_id=proposed.call_id, verdict="allow", reason=reason, policies=policies, policy_version=version
+                )
+                return _Judged([proposed, decided])
+            case Ask() as ask:
+                held = await self._db.read(lambda tx: approvals.grants_for(tx, question.principal, question.session_id))
+                grant = grants.covering(held, question)
+                if grant is not None:
+                    decided = ToolDecided(
+                        call_id=proposed.call_id,
+                        verdict="allow",
+                        reason=f"allowed before by approval {grant.approval_id}",
+                        by="grant",
+                        policies=ask.policies,
+                        policy_version=version,
+                    )
+                    return _Judged([proposed, decided])
+                decided = ToolDecided(
+                    call_id=proposed.call_id, verdict="ask", reason=ask.reason, policies=ask.policies, policy_version=version
+                )
+                preview = await self.preview(tool, arguments, run.workspace)
+                request = ApprovalRequested(
+                    approval_id=ApprovalId(self._clock.new_id()),
+                    call_id=proposed.call_id,
+                    tool=proposed.tool,
+                    about="tool",
+                    preview=preview,
+                    risk=ask.risk,
+                    why=ask.reason,
+                    subjects=tool.subjects(scope),
+                    policies=ask.policies,
+                    label=run.live.conversation.label,
+                    expires_ms=self._expiry(run.progress.accepted.origin),
+                    cost_microusd=run.progress.cost_microusd,
+                )
+                return _Judged([proposed, decided, request], request)
+
+    def question(self, run: Working, spec: ToolSpec, scope: Scope) -> Question:
+        session = run.live.session
+        return Question(
+            principal=session.owner,
+            session_id=session.session_id,
+            tool=spec,
+            scope=scope,
+            origin=run.progress.accepted.origin,
+            now_ms=self._clock.now_ms(),
+            label=run.live.conversation.label,
+            channel=session.channel,
+        )
+
+    async def preview(self, tool: TypedTool, arguments: Arguments, workspace_root: str) -> Preview:
+        """What the person is shown. A preview that fails (the file is gone, a hunk does not fit) says so; the call will too."""
+        try:
+            preview = await asyncio.to_thread(tool.preview, arguments, workspace_root)
+        except PalyraError as error:
+            preview = Preview("text", f"{tool.spec.name} will probably fail", error.message)
+        redact = self._redactor.redact
+        return Preview(preview.kind, redact(preview.title), redact(preview.body))
+
+    def _refused(
+        self, proposed: ToolProposed, by: Any, reason: str, *, policies: tuple[str, ...] = (), policy_version: str = ""
+    ) -> _Judged:
+        reason = self._redactor.redact(reason)
+        decided = ToolDecided(
+            call_id=proposed.call_id, verdict="deny", reason=reason, by=by, policies=policies, policy_version=policy_version
+        )
+        outcome: Outcome = "error" if by == "catalogue" else "denied"
+        text = reason if by == "catalogue" else f"denied: {reason}"
+        return _Judged([proposed, decided, ToolFinished(call_id=proposed.call_id, outcome=outcome, text=text, size=len(text))])
+
+    def _expiry(self, origin: Origin) -> int:
+        allowed = self._times.of(origin)
+        return self._clock.now_ms() + allowed if allowed else 0
+
+    # --- performing ---------------------------------------------------------------------------------------------------
+
+    async def perform(self, run: Working, call_ids: Iterable[str]) -> None:
+        """Run decided calls: the pure ones together, then the others one after another in the model's order."""
+        calls = [run.call(call_id) for call_id in call_ids]
+        pure = [call for call in calls if call.proposed and call.proposed.effect == "pure"]
+        if pure:
+            await self._perform_pure(run, pure)
+        for call in calls:
+            if call not in pure and call.finished is None:
+                await self._perform_effect(run, call)
+
+    async def _perform_pure(self, run: Working, calls: list[CallProgress]) -> None:
+        await run.append(*(_start(call) for call in calls))
+        slots = asyncio.Semaphore(PURE_AT_ONCE)
+
+        async def one(call: CallProgress) -> ToolFinished:
+            async with slots:
+                return await self._execute(run, call)
+
+        tasks = [asyncio.ensure_future(one(call)) for call in calls]
+        try:
+            await run.interruptible(_all(tasks))
+        except Interrupted:
+            text = "interrupted by new input before it finished"
+            late = [_ended(call, "interrupted", text) for call, task in zip(calls, tasks, strict=True) if not _done(task)]
+            await run.append(*late)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _perform_effect(self, run: Working, call: CallProgress) -> None:
+        started = _start(call)
+        tool, arguments = self._parsed(call)
+        sealed = b""
+        if call.proposed and call.proposed.effect == "reversible" and hasattr(tool, "foresee"):
+            try:
+                sealed = await self._checkpoints.take(tool, arguments, run.workspace, call.call.id)
+            except PalyraError as error:
+                await run.append(_ended(call, "error", self._redactor.redact(error.message)))
+                return
+
+        def step(tx: Tx) -> None:
+            (entry,) = tape.append(tx, run.session_id, run.principal, [started], run.run_id)
+            if sealed:
+                workspace.keep_effect(
+                    tx,
+                    call_id=call.call.id,
+                    session_id=run.session_id,
+                    run_id=run.run_id,
+                    tool=call.call.tool,
+                    position=entry.position,
+                    checkpoint=sealed,
+                )
+
+        await self._db.write(step)
+        run.in_effect = True
+        try:
+            await self._execute(run, call)
+        finally:
+            run.in_effect = False
+
+    def _parsed(self, call: CallProgress) -> tuple[TypedTool, Arguments]:
+        """The tool and the arguments that were agreed on: those a person edited, else those proposed."""
+        assert call.proposed is not None
+        edited = call.answered.arguments if call.answered else None
+        tool, arguments, _ = self._catalogue.parse(call.call.tool, call.proposed.arguments if edited is None else edited)
+        return tool, arguments
+
+    async def _execute(self, run: Working, call: CallProgress) -> ToolFinished:
+        """Execute a call that is on the tape as started, and put its result there."""
+        began = self._clock.now_ms()
+        tool, arguments = self._parsed(call)
+        context = CallContext(
+            principal=run.principal,
+            session_id=run.session_id,
+            run_id=run.run_id,
+            call_id=call.call.id,
+            workspace=run.workspace,
+            key=call.call.id,
+            progress=lambda text: self._progress(run, call.call.id, text),
+        )
+        work = asyncio.ensure_future(self._run_tool(tool, arguments, context))
+        try:
+            result = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.cancel()
+            done, _ = await asyncio.wait([work], timeout=_LAST_WORDS_S)
+            if done and not work.cancelled():
+                # It finished in the same moment: what it did is recorded, not guessed.
+                await self._finish(run, call, tool, work.result(), began)
+            raise
+        return await self._finish(run, call, tool, result, began)
+
+    async def _run_tool(self, tool: TypedTool, arguments: Arguments, context: CallContext) -> ToolResult:
+        limit = tool.spec.limits.time_ms / 1000
+        try:
+            async with asyncio.timeout(limit):
+                return await tool.execute(arguments, context)
+        except TimeoutError:
+            return ToolResult(outcome="timeout", text=f"{tool.spec.name} took longer than {limit:g} s and was stopped")
+        except PalyraError as error:
+            return ToolResult(outcome="denied" if isinstance(error, Forbidden) else "error", text=error.message)
+        except Exception as error:  # noqa: BLE001  a tool's crash is a result, not the run's end
+            return ToolResult(outcome="error", text=f"{tool.spec.name} failed: {type(error).__name__}: {error}")
+
+    async def _finish(self, run: Working, call: CallProgress, tool: TypedTool, result: ToolResult, began: int) -> ToolFinished:
+        text = self._redactor.redact(result.text)
+        body = text.encode()
+        data = self._redactor.redact_json(result.data)
+        # Pages of an artifact are never turned into artifacts again.
+        large = len(body) > LARGE_RESULT and tool.spec.name != "artifact.read"
+        attestation = Attestation(
+            executor="daemon:local",
+            tier=tool.spec.tier,
+            policy_version=call.decided.policy_version if call.decided else "",
+            input_sha256=sha256(msgspec.json.encode(call.proposed.arguments if call.proposed else {})).hexdigest(),
+            output_sha256=sha256(body).hexdigest(),
+            approval_id=call.answered.approval_id if call.answered else None,
+        )
+        finished = ToolFinished(
+            call_id=call.call.id,
+            outcome=result.outcome,
+            text=text,
+            data=data,
+            size=len(body),
+            duration_ms=self._clock.now_ms() - began,
+            label=CLEAN,
+            attestation=attestation,
+        )
+
+        def step(tx: Tx) -> ToolFinished:
+            final = finished
+            if large:
+                artifact_id = workspace.keep_artifact(tx, run.session_id, body, "text/plain; charset=utf-8")
+                final = msgspec.structs.replace(finished, text=_summary(text, len(body), artifact_id), artifact=artifact_id)
+            tape.append(tx, run.session_id, run.principal, [final], run.run_id)
+            return final
+
+        return await self._db.write(step)
+
+    def _progress(self, run: Working, call_id: CallId, text: str) -> None:
+        if self._hub.watched(run.session_id):
+            wire = encode(ToolProgress(run_id=run.run_id, call_id=call_id, text=self._redactor.redact(text)))
+            self._hub.live(run.session_id, wire)
+
+    # --- after a crash ------------------------------------------------------------------------------------------------
+
+    async def settle(self, run: Working, call_id: str) -> None:
+        """A call began and its result is not on the tape. What that means depends on its declared effect."""
+        call = run.call(call_id)
+        match call.proposed.effect if call.proposed else "once":
+            case "pure":
+                await run.append(_start(call))
+                await self._execute(run, call)
+            case "idempotent":
+                await run.append(_start(call))
+                run.in_effect = True
+                try:
+                    await self._execute(run, call)
+                finally:
+                    run.in_effect = False
+            case "reversible":
+                await self._roll_back(run, call)
+            case "once":
+                await self._ask_what_happened(run, call)
+
+    async def _roll_back(self, run: Working, call: CallProgress) -> None:
+        """Put the files back as they were before the call, and say so: the call is then ready to run again."""
+        sealed = await self._db.read(lambda tx: workspace.checkpoint(tx, call.call.id))
+        try:
+            changes = await self._checkpoints.restore(sealed, run.workspace, call.call.id)
+        except Conflict:
+            # Somebody changed the files since: nobody's work is overwritten without asking.
+            await self._ask_what_happened(run, call)
+            return
+        await run.append(ToolUndone(call_id=call.call.id, changes=tuple(changes), why="settled"))
+
+    async def _ask_what_happened(self, run: Working, call: CallProgress) -> None:
+        if run.progress.accepted.origin in _UNATTENDED:
+            text = "the daemon stopped while this ran: whether it happened is unknown, and it was not repeated"
+            await run.append(_ended(call, "unknown", text))
+            return
+        arguments = msgspec.json.encode(call.proposed.arguments if call.proposed else {}).decode()
+        request = ApprovalRequested(
+            approval_id=ApprovalId(self._clock.new_id()),
+            call_id=call.call.id,
+            tool=call.call.tool,
+            about="in_doubt",
+            preview=Preview("text", f"{call.call.tool} was running when the daemon stopped", arguments),
+            risk="high",
+            why="it cannot be known whether it happened: say that it happened, run it again, or skip it",
+            # Nobody is hurried into guessing.
+            expires_ms=0,
+        )
+        origin = run.progress.accepted.origin
+
+        def step(tx: Tx) -> None:
+            appended = tape.append(tx, run.session_id, run.principal, [request], run.run_id)
+            _record_request(tx, run, origin, request, appended)
+
+        await self._db.write(step)
+
+
+def _record_request(tx: Tx, run: Working, origin: str, request: ApprovalRequested, appended: list[Appended]) -> None:
+    position = next(entry.position for entry in appended if entry.event is request)
+    approvals.add(
+        tx, session_id=run.session_id, run_id=run.run_id, owner=run.principal, origin=origin, request=request, position=position
+    )
+
+
+def _start(call: CallProgress) -> ToolStarted:
+    return ToolStarted(call_id=call.call.id, key=call.call.id, attempt=call.attempts + 1)
+
+
+def _ended(call: CallProgress, outcome: Outcome, text: str) -> ToolFinished:
+    return ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text))
+
+
+async def _all(tasks: Sequence[asyncio.Future[ToolFinished]]) -> None:
+    await asyncio.gather(*tasks)
+
+
+def _done(task: asyncio.Future[ToolFinished]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
+
+
+def _summary(text: str, size: int, artifact_id: str) -> str:
+    head = text[:_SHOWN_OF_LARGE]
+    cut = head.rfind("\n")
+    head = head[:cut] if cut > _SHOWN_OF_LARGE // 2 else head
+    lines = text.count("\n") + 1
+    return f"{head}\n… [{size} bytes, {lines} lines in all; read the rest with artifact.read, id {artifact_id}]"

@@ -1,0 +1,78 @@
+"""A run that is being worked on: the handle that its model turns and tool calls share."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from palyra.domain.conversation import CallProgress, RunProgress
+from palyra.domain.errors import NotFound
+from palyra.domain.events import AnyEvent
+from palyra.domain.ids import RunId
+from palyra.journal import tape
+from palyra.journal.database import Appended, Database
+from palyra.runtime.live import LiveSession
+
+T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """A person's input ended what was going on; the run itself goes on."""
+
+
+class Working:
+    def __init__(self, db: Database, live: LiveSession, run_id: RunId) -> None:
+        self._db = db
+        self.live = live
+        self.run_id = run_id
+        self._inner: asyncio.Task[Any] | None = None
+        self._interrupting = False
+        # True while something runs that must not be cut short by an interrupt or a shutdown.
+        self.in_effect = False
+
+    @property
+    def session_id(self) -> str:
+        return self.live.session.session_id
+
+    @property
+    def principal(self) -> str:
+        return self.live.session.owner
+
+    @property
+    def workspace(self) -> str:
+        return self.live.session.workspace
+
+    @property
+    def progress(self) -> RunProgress:
+        try:
+            return self.live.conversation.runs[self.run_id]
+        except KeyError:
+            raise NotFound(f"run {self.run_id} has ended") from None
+
+    def call(self, call_id: str) -> CallProgress:
+        found = self.live.conversation.find_call(call_id)
+        assert found is not None, f"no call {call_id} on the tape of {self.session_id}"
+        return found[1]
+
+    def append(self, *events: AnyEvent) -> asyncio.Future[list[Appended]]:
+        """Append to the run's tape. Await it where durability matters; otherwise the order alone is kept."""
+        return self._db.write(lambda tx: tape.append(tx, self.session_id, self.principal, events, self.run_id))
+
+    def interrupt(self) -> None:
+        """End the model call or pure tools that run now, if any; an effect in progress is left alone."""
+        if self._inner is not None and not self._inner.done():
+            self._interrupting = True
+            self._inner.cancel()
+
+    async def interruptible(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something that an interrupt may end; raises Interrupted then, and CancelledError when the run is cancelled."""
+        task = asyncio.create_task(work)
+        self._inner, self._interrupting = task, False
+        try:
+            return await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if self._interrupting and not (current and current.cancelling()):
+                raise Interrupted from None
+            raise
+        finally:
+            self._inner = None
