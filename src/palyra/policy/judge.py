@@ -1,6 +1,7 @@
 """Decides one call by asking Cedar two questions. Only two clean permissions allow; whatever goes wrong denies."""
 
 import re
+from typing import Any
 
 import cedarpy
 import msgspec
@@ -56,14 +57,20 @@ def _ask(policies: PolicySet, question: Question) -> tuple[Answer, Answer]:
     same = {
         "principal": request.uid(*request.principal(question.principal)),
         "resource": request.uid("Tool", question.tool.name),
-        # Given as text because the library would encode a dict once per question. No schema here: the policies were validated
-        # against it, the facts follow it by construction, and without it only those facts are sent that a policy reads.
+        # As text, because the library would encode a dict once per question.
         "context": msgspec.json.encode(request.facts(question, part.uses)).decode(),
     }
-    run, unattended = cedarpy.is_authorized_batch(
-        [{**same, "action": _RUN}, {**same, "action": _RUN_UNATTENDED}], part.cedar, part.entities
-    )
-    return _answer(part, run), _answer(part, unattended)
+    run, unattended = decide(part, [{**same, "action": _RUN}, {**same, "action": _RUN_UNATTENDED}])
+    return run, unattended
+
+
+def decide(part: Slice, requests: list[dict[str, Any]]) -> list[Answer]:
+    """What Cedar says to each request.
+
+    No schema is given here: the policies were validated against it, the facts follow it by construction, and without it only
+    those facts need to be sent that a policy reads. A fact that is missing or of a wrong type is an error, and so a denial.
+    """
+    return [_answer(part, result) for result in cedarpy.is_authorized_batch(requests, part.cedar, part.entities)]
 
 
 def _answer(part: Slice, result: cedarpy.AuthzResult) -> Answer:

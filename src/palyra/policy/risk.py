@@ -18,7 +18,7 @@ class Assessment(Struct, frozen=True):
 
 def assess(question: Question) -> Assessment:
     """The worst of all findings, with every reason of that weight."""
-    found = list(_findings(question))
+    found = [*_by_capability(question), *_by_scope(question), *_by_label(question)] or [_harmless(question)]
     worst = max(found, key=lambda finding: ORDER.index(finding.risk)).risk
     reasons = dict.fromkeys(finding.why for finding in found if finding.risk == worst)
     return Assessment(worst, ", and ".join(reasons))
@@ -29,11 +29,8 @@ def reaches_out(question: Question) -> bool:
     return question.tool.effect == "once" or not OUTWARD.isdisjoint(question.tool.capabilities)
 
 
-def _findings(question: Question) -> Iterator[Assessment]:
-    yield Assessment("low", "it only reads" if question.tool.effect == "pure" else "what it changes is contained")
-    yield from _by_capability(question)
-    yield from _by_scope(question)
-    yield from _by_label(question)
+def _harmless(question: Question) -> Assessment:
+    return Assessment("low", "it only reads" if question.tool.effect == "pure" else "what it changes is contained")
 
 
 def _by_capability(question: Question) -> Iterator[Assessment]:

@@ -18,7 +18,7 @@ _MOST_DEPTH = 50
 _MOST_TOKENS = 2_000
 _TOO_BIG = "the policy that starts here is nested too deeply; write it as several, or compare with a set: [...].contains(...)"
 _APART = "the policies in this file cannot be told apart; write one after the other, each with its semicolon"
-_ABOUT_POLICY = re.compile(r"^for policy `[^`]*`, ")
+_NOT_NEEDED = re.compile(r'^for policy `[^`]*`, | for Action::"[a-z_]+"')
 
 
 class Problem(Struct, frozen=True, order=True):
@@ -57,6 +57,13 @@ def refuse(problems: list[Problem]) -> ConfigInvalid:
 
 def read(file: str, text: str, schema: cedarpy.Schema) -> tuple[list[Rule], list[Problem]]:
     """The rules of one file, or its problems; never some of each."""
+    rules, problems = parse(file, text)
+    problems += _validate(rules, text, schema) if not problems else []
+    return ([], problems) if problems else (rules, [])
+
+
+def parse(file: str, text: str) -> tuple[list[Rule], list[Problem]]:
+    """The rules of one file as the language has it, whatever the schema would say."""
     statements, problems = _split(file, text)
     if problems:
         return [], problems
@@ -66,9 +73,7 @@ def read(file: str, text: str, schema: cedarpy.Schema) -> tuple[list[Rule], list
         return [], _blame(file, statements, error)
     except RecursionError:
         return [], [Problem(file, 0, _TOO_BIG.replace("the policy that starts here", "a policy in this file"))]
-    rules, problems = _rules(file, statements, trees)
-    problems += _validate(file, text, statements, schema)
-    return ([], problems) if problems else (rules, [])
+    return _rules(file, statements, trees)
 
 
 def _split(file: str, text: str) -> tuple[list[_Statement], list[Problem]]:
@@ -143,11 +148,11 @@ def _rules(file: str, statements: list[_Statement], trees: dict[str, Any]) -> tu
     return rules, problems
 
 
-def _validate(file: str, text: str, statements: list[_Statement], schema: cedarpy.Schema) -> list[Problem]:
+def _validate(rules: list[Rule], text: str, schema: cedarpy.Schema) -> list[Problem]:
     problems = []
     for error in cedarpy.validate_policies(text, schema).errors:
-        number = error.policy_id.removeprefix("policy")
-        line = statements[int(number)].line if number.isdecimal() and int(number) < len(statements) else 0
-        message = _ABOUT_POLICY.sub("", error.error)
-        problems.append(Problem(file, line, f"{message}; `palyra policy schema` shows what a policy can talk about"))
-    return problems
+        rule = rules[int(error.policy_id.removeprefix("policy"))]
+        message = _NOT_NEEDED.sub("", error.error)
+        problems.append(Problem(rule.file, rule.line, f"{message}; `palyra policy schema` shows what a policy can talk about"))
+    # Cedar checks a policy once for each action and says the same thing each time.
+    return list(dict.fromkeys(problems))

@@ -1,0 +1,185 @@
+"""Loading and reloading: a set is whole or it is not loaded, and a broken file leaves the last good one in force."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from palyra.domain.errors import ConfigInvalid
+from palyra.domain.verdicts import Allow, Deny
+from palyra.policy.policy_set import PRESETS
+from palyra.policy.sources import Problem
+from palyra.policy.store import PolicyStore, Reloaded, check, load
+from palyra.policy.watch import watch
+from tests.policy_calls import MCP, READ, SHELL, call, scope
+
+MCP_PERMIT = '@id("git") @reason("git is fine")\npermit (principal, action, resource == Tool::"mcp:git/log");\n'
+NO_READING = '@id("no-reading") forbid (principal, action, resource == Tool::"fs.read");\n'
+
+
+def test_the_operators_permit_lifts_what_the_preset_leaves_denied(tmp_path: Path) -> None:
+    before = PolicyStore(tmp_path, "default").judge(call(MCP, scope()))
+    (tmp_path / "mine.cedar").write_text(MCP_PERMIT)
+    assert isinstance(before, Deny)
+    assert PolicyStore(tmp_path, "default").judge(call(MCP, scope())) == Allow("git is fine", ("git",))
+
+
+def test_the_operators_forbid_wins_over_the_preset(tmp_path: Path) -> None:
+    (tmp_path / "mine.cedar").write_text(NO_READING)
+    assert PolicyStore(tmp_path, "default").judge(call(READ)) == Deny("decided by policy no-reading", ("no-reading",))
+
+
+def test_loading_names_every_problem_of_every_file_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.cedar").write_text("permit (principal, action, resorce);")
+    (tmp_path / "b.cedar").write_text("\npermit (principal, action, resource) when { context.colour };")
+    (tmp_path / "c.cedar").write_bytes(b"// \xff\xfe")
+    (tmp_path / "d.cedar").mkdir()
+    (tmp_path / "groups.toml").write_text("[people]\nx = []")
+    with pytest.raises(ConfigInvalid) as caught:
+        load(tmp_path, "default")
+    problems: list[Problem] = caught.value.details["problems"]
+    assert sorted((Path(problem.file).name, problem.line) for problem in problems) == [
+        ("a.cedar", 1),
+        ("b.cedar", 2),
+        ("c.cedar", 0),
+        ("d.cedar", 0),
+        ("groups.toml", 0),
+    ]
+    assert all(str(problem) in caught.value.message for problem in problems)
+    assert check(tmp_path, "default") == problems
+
+
+def test_two_policies_of_one_id_are_an_error_that_names_both_places(tmp_path: Path) -> None:
+    (tmp_path / "a.cedar").write_text(MCP_PERMIT)
+    (tmp_path / "b.cedar").write_text("// first line\n" + MCP_PERMIT)
+    (problem,) = check(tmp_path, "default")
+    assert (problem.file, problem.line) == (str(tmp_path / "b.cedar"), 2)
+    assert f"{tmp_path / 'a.cedar'}:1" in problem.message
+
+
+def test_an_id_of_the_shipped_policies_cannot_be_taken(tmp_path: Path) -> None:
+    (tmp_path / "a.cedar").write_text('@id("labels-untrusted-asks") permit (principal, action, resource);')
+    (problem,) = check(tmp_path, "default")
+    assert "shipped/labels.cedar" in problem.message
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_not_an_empty_one(tmp_path: Path) -> None:
+    (problem,) = check(tmp_path / "polices", "default")
+    assert "no such policy folder" in problem.message
+
+
+def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigInvalid, match="locked, default, coding, research"):
+        load(None, "open")
+
+
+def test_the_version_is_of_the_content_and_of_nothing_else(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        (folder / "mine.cedar").write_text(MCP_PERMIT)
+    same = {load(here, "default").version, load(there, "default").version}
+    assert len(same) == 1
+    (there / "mine.cedar").write_text(MCP_PERMIT + "// a word more\n")
+    (here / "groups.toml").write_text('[principals]\nfamily = ["user:anna"]\n')
+    versions = (
+        {load(None, preset).version for preset in PRESETS} | same | {load(there, "default").version, load(here, "default").version}
+    )
+    assert len(versions) == 4 + 1 + 2
+
+
+def test_a_reload_says_what_came_went_and_changed(tmp_path: Path) -> None:
+    (tmp_path / "a.cedar").write_text(MCP_PERMIT + NO_READING)
+    store = PolicyStore(tmp_path, "default")
+    first = store.version
+    (tmp_path / "a.cedar").write_text(MCP_PERMIT.replace("fine", "good"))
+    (tmp_path / "b.cedar").write_text('permit (principal, action, resource == Tool::"fs.list");')
+    found = store.reload()
+    assert found == Reloaded(version=store.version, added=("b-1",), removed=("no-reading",), changed=("git",))
+    assert store.version != first
+    assert isinstance(store.judge(call(READ)), Allow)
+
+
+@pytest.mark.parametrize(
+    "breakage",
+    ["permit (", 'permit (principal, action, resource == Tool::"shell.run");\npermit (principal, action, resorce);'],
+    ids=["nothing parses", "the first policy alone would load"],
+)
+def test_a_broken_file_leaves_the_last_good_set_in_force(tmp_path: Path, breakage: str) -> None:
+    (tmp_path / "a.cedar").write_text(NO_READING)
+    (tmp_path / "b.cedar").write_text("// nothing yet")
+    store = PolicyStore(tmp_path, "default")
+    before, good = store.version, store.current
+    shell = store.judge(call(SHELL))
+    (tmp_path / "a.cedar").unlink()
+    (tmp_path / "b.cedar").write_text(breakage)
+    found = store.reload()
+    assert (found.version, found.added, found.removed) == (before, (), ())
+    assert {Path(problem.file).name for problem in found.problems} == {"b.cedar"}
+    assert store.current is good
+    assert isinstance(store.judge(call(READ)), Deny)
+    assert store.judge(call(SHELL)) == shell
+    (tmp_path / "b.cedar").unlink()
+    assert store.reload().problems == ()
+    assert isinstance(store.judge(call(READ)), Allow)
+
+
+def test_a_folder_that_vanishes_leaves_the_last_good_set_in_force(tmp_path: Path) -> None:
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    (folder / "a.cedar").write_text(NO_READING)
+    store = PolicyStore(folder, "default")
+    (folder / "a.cedar").unlink()
+    folder.rmdir()
+    assert len(store.reload().problems) == 1
+    assert isinstance(store.judge(call(READ)), Deny)
+
+
+def test_groups_are_read_from_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "groups.toml").write_text('[principals]\nfamily = ["user:anna"]\n[tools]\ngit = ["mcp:git/log"]\n')
+    (tmp_path / "a.cedar").write_text('permit (principal in Group::"family", action, resource in Group::"git");')
+    store = PolicyStore(tmp_path, "default")
+    verdicts = [type(store.judge(call(MCP, scope(), principal=who))).__name__ for who in ("user:anna", "user:owner")]
+    assert verdicts == ["Allow", "Deny"]
+
+
+def test_a_change_in_the_folder_is_watched_and_told_with_its_problems(tmp_path: Path) -> None:
+    store = PolicyStore(tmp_path, "default")
+
+    async def scenario() -> list[tuple[int, int]]:
+        told: asyncio.Queue[Reloaded] = asyncio.Queue()
+        stop = asyncio.Event()
+        watching = asyncio.create_task(watch(store, told.put, stop, debounce_ms=50))
+        heard = []
+        for number, text in enumerate((NO_READING, "permit (", MCP_PERMIT)):
+            news = None
+            # The watcher may not be listening yet when the first file is written, so write until it answers.
+            for attempt in range(100):
+                (tmp_path / "mine.cedar").write_text(f"{text}// {number} {attempt}\n")
+                try:
+                    news = await asyncio.wait_for(told.get(), 0.3)
+                    break
+                except TimeoutError:
+                    continue
+            assert news is not None
+            heard.append((len(news.added), len(news.problems)))
+            while not told.empty():
+                told.get_nowait()
+        stop.set()
+        await asyncio.wait_for(watching, 10)
+        return heard
+
+    assert asyncio.run(scenario()) == [(1, 0), (0, 1), (1, 0)]
+    assert isinstance(store.judge(call(MCP, scope())), Allow)
+
+
+def test_what_does_not_judge_does_not_pay_for_the_engine() -> None:
+    code = (
+        "import sys, palyra.policy, palyra.policy.grants, palyra.policy.risk, palyra.policy.always;"
+        "assert 'cedarpy' not in sys.modules;"
+        "import palyra.policy.store, palyra.policy.watch;"
+        "assert 'cedarpy' in sys.modules and 'watchfiles' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
