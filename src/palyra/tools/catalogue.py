@@ -1,0 +1,192 @@
+"""The tools a model may call, by name, and the one place where a model's arguments become typed values.
+
+The rule: what reaches a tool is an instance of its own argument type. Harmless spellings of scalars are put right, everything
+else that does not fit is refused with a message that a model can act on.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct, inspect
+
+from palyra.domain.errors import InvalidInput, NotFound
+from palyra.domain.ports import Tool
+from palyra.domain.tools import Capability, Effect, Limits, ToolSpec
+
+
+class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of every tool's argument type."""
+
+
+class TypedTool(Tool, Protocol):
+    """A tool that says which type its arguments have."""
+
+    @property
+    def argument_type(self) -> type[Arguments]: ...
+
+
+class Catalogue:
+    """Tools by name, in the order given. The order is the order a model sees, so it must be stable."""
+
+    def __init__(self, tools: Sequence[TypedTool]) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        if len(self._tools) != len(tools):
+            names = [tool.spec.name for tool in tools]
+            raise ValueError(f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def get(self, name: str) -> TypedTool:
+        tool = self._tools.get(name)
+        if tool is None:
+            near = get_close_matches(name, self._tools, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._tools)}"
+            raise NotFound(f"there is no tool {name[:64]!r}: {hint}", tool=name[:64])
+        return tool
+
+    def parse(self, name: str, arguments: Mapping[str, Any]) -> tuple[TypedTool, Arguments, dict[str, Any]]:
+        """The tool, its typed arguments, and the same arguments as plain values with every scalar in its right type."""
+        tool = self.get(name)
+        typed = parse(name, tool.argument_type, arguments)
+        return tool, typed, msgspec.to_builtins(typed)
+
+
+def declare(
+    name: str,
+    description: str,
+    argument_type: type[Arguments],
+    *,
+    effect: Effect,
+    capabilities: tuple[Capability, ...] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> ToolSpec:
+    """A tool's declaration; the schema of its arguments comes from their type."""
+    return ToolSpec(
+        name=name,
+        description=description,
+        parameters=schema_of(argument_type),
+        effect=effect,
+        capabilities=capabilities,
+        limits=limits,
+    )
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def parse(tool: str, argument_type: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
+    """Typed arguments, or InvalidInput that says which argument is wrong and what would be right."""
+    info = inspect.type_info(argument_type)
+    assert isinstance(info, inspect.StructType)
+    _refuse_unknown(tool, info, arguments)
+    try:
+        return msgspec.convert(_spell(arguments, info), argument_type, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{tool}: {_explain(str(error))}; it takes {_signature(info)}", tool=tool) from None
+
+
+def _refuse_unknown(tool: str, info: inspect.StructType, arguments: Mapping[str, Any]) -> None:
+    known = [field.encode_name for field in info.fields]
+    unknown = [str(key) for key in arguments if key not in known]
+    if not unknown:
+        return
+    missing = [field.encode_name for field in info.fields if field.required and field.encode_name not in arguments]
+    complaints = []
+    for key in unknown[:4]:
+        # A required argument that is missing is the likeliest meaning of a name that does not exist.
+        near = get_close_matches(key.lower(), [name for name in known if name not in arguments], n=1) or missing[:1]
+        complaints.append(f"there is no argument {key[:64]!r}" + (f", did you mean {near[0]!r}?" if near else ""))
+    raise InvalidInput(f"{tool}: {'; '.join(complaints)} - it takes {_signature(info)}", tool=tool, unknown=unknown[:16])
+
+
+def _spell(value: Any, wanted: inspect.Type) -> Any:
+    """Put right what `msgspec.convert` would refuse although it is harmless: null for "left out", a number for a text."""
+    if isinstance(wanted, inspect.Metadata):
+        return _spell(value, wanted.type)
+    if isinstance(wanted, inspect.StructType) and isinstance(value, Mapping):
+        fields = {field.encode_name: field for field in wanted.fields}
+        return {
+            key: _spell(item, fields[key].type) if key in fields else item
+            for key, item in value.items()
+            if not (item is None and key in fields and not fields[key].required and not _nullable(fields[key].type))
+        }
+    if isinstance(wanted, inspect.ListType | inspect.VarTupleType) and isinstance(value, list | tuple):
+        return [_spell(item, wanted.item_type) for item in value]
+    if isinstance(wanted, inspect.StrType) and isinstance(value, bool | int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(wanted, inspect.IntType | inspect.BoolType) and isinstance(value, str):
+        return value.strip()
+    return value
+
+
+def _nullable(wanted: inspect.Type) -> bool:
+    if isinstance(wanted, inspect.Metadata):
+        return _nullable(wanted.type)
+    if isinstance(wanted, inspect.UnionType):
+        return any(isinstance(each, inspect.NoneType) for each in wanted.types)
+    return isinstance(wanted, inspect.NoneType | inspect.AnyType)
+
+
+def _explain(message: str) -> str:
+    """msgspec's sentence, with the argument's name first and without its notation for paths."""
+    problem, _, where = message.partition(" - at `")
+    name = where.rstrip("`").removeprefix("$").lstrip(".")
+    problem = problem[:1].lower() + problem[1:].replace("`", "")
+    if "object missing required field" in problem:
+        problem = problem.replace("object missing required field", "missing required argument")
+    return f"argument {name}: {problem}" if name else problem
+
+
+def _signature(info: inspect.StructType) -> str:
+    return ", ".join(f"{field.encode_name}{'' if field.required else '?'}: {_word(field.type)}" for field in info.fields)
+
+
+def _word(wanted: inspect.Type) -> str:
+    match wanted:
+        case inspect.Metadata():
+            return _word(wanted.type)
+        case inspect.StrType():
+            return "string"
+        case inspect.IntType():
+            return "integer"
+        case inspect.BoolType():
+            return "boolean"
+        case inspect.LiteralType():
+            return " or ".join(repr(value) for value in wanted.values)
+        case inspect.ListType() | inspect.VarTupleType():
+            return f"list of {_word(wanted.item_type)}"
+        case inspect.StructType():
+            return f"{{{_signature(wanted)}}}"
+        case _:
+            return "value"
+
+
+# --- schemas ----------------------------------------------------------------------------------------------------------
+
+
+def schema_of(argument_type: type[Struct]) -> dict[str, Any]:
+    """The JSON Schema of an argument type, small and without references: it is sent with every request."""
+    schema = msgspec.json.schema(argument_type)
+    inlined = _inline(schema, schema.get("$defs", {}))
+    assert isinstance(inlined, dict)
+    return inlined
+
+
+def _inline(node: Any, defs: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_inline(item, defs) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inline(defs[node["$ref"].rsplit("/", 1)[1]], defs)
+    # A title repeats the type's name; an empty default says nothing that "not required" does not.
+    kept = {key: value for key, value in node.items() if key not in ("$defs", "title")}
+    if "default" in kept and kept["default"] in ("", [], None, False):
+        del kept["default"]
+    return {
+        key: {name: _inline(each, defs) for name, each in value.items()} if key == "properties" else _inline(value, defs)
+        for key, value in kept.items()
+    }

@@ -1,0 +1,46 @@
+"""What all file tools share: their scope is the places their arguments lead to, their subjects go from narrow to wide."""
+
+import os
+from typing import ClassVar
+
+from palyra.domain.tools import Preview, Scope, Subject, ToolSpec
+from palyra.tools.catalogue import Arguments
+from palyra.tools.paths import Fence, Place
+
+
+class FileTool:
+    """Base of the file tools. Raises `paths.Refused` from `scope` for what is never allowed."""
+
+    spec: ClassVar[ToolSpec]
+    argument_type: ClassVar[type[Arguments]]
+
+    def __init__(self, fence: Fence) -> None:
+        self._fence = fence
+
+    def places(self, arguments: object, workspace: str) -> tuple[Place, ...]:
+        """The files and folders that a call is about."""
+        raise NotImplementedError
+
+    def scope(self, arguments: object, workspace: str) -> Scope:
+        places = self.places(arguments, workspace)
+        return Scope(paths=tuple(place.absolute for place in places), workspace=os.path.realpath(workspace))
+
+    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
+        return subjects(self.spec.name, scope)
+
+    def preview(self, arguments: object, workspace: str) -> Preview:
+        shown = ", ".join(place.shown for place in self.places(arguments, workspace))
+        return Preview("text", f"{self.spec.name} {shown}")
+
+
+def subjects(tool: str, scope: Scope) -> tuple[Subject, ...]:
+    """What a wider approval may cover, narrowest first: these paths, their folder, the workspace, the tool with anything."""
+    prefixes: dict[str, None] = {}
+    if len(scope.paths) == 1:
+        prefixes[scope.paths[0]] = None
+    if scope.paths:
+        prefixes[os.path.commonpath([os.path.dirname(path) for path in scope.paths])] = None
+        prefixes[scope.workspace] = None
+    # The folder of the workspace root itself lies outside and must not be offered.
+    inside = [prefix for prefix in prefixes if prefix == scope.workspace or prefix.startswith(scope.workspace.rstrip("/") + "/")]
+    return (*(Subject(tool, "path_prefix", prefix) for prefix in inside), Subject(tool, "tool"))

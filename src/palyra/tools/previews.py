@@ -1,0 +1,118 @@
+"""What a person sees before saying yes to a change of files: a unified diff of the real files.
+
+The rule: the diff shows everything that would change, in characters that cannot deceive; where it must be cut, it says so.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from difflib import unified_diff
+
+from palyra.domain.tools import Preview
+from palyra.tools.files import Change
+
+_MOST_CHARACTERS = 64 << 10
+# difflib is quadratic: what is longer than this after the common head and tail is shown as one whole replacement.
+_MOST_COMPARED = 3_000
+_CONTEXT = 3
+
+
+def of_changes(changes: Sequence[Change]) -> Preview:
+    """One diff over all the changes, with the counts in its title."""
+    bodies, added, removed = [], 0, 0
+    for change in changes:
+        body, plus, minus = _file(change)
+        bodies.append(body)
+        added += plus
+        removed += minus
+    text = "\n".join(body for body in bodies if body)
+    if len(text) > _MOST_CHARACTERS:
+        cut = text[:_MOST_CHARACTERS].rpartition("\n")[0]
+        text = f"{cut}\n… the preview is cut: {text.count(chr(10)) - cut.count(chr(10))} more lines change"
+    what = _title(changes[0]) if len(changes) == 1 else f"change {len(changes)} files"
+    return Preview("diff", f"{what} (+{added} -{removed})", text)
+
+
+def _title(change: Change) -> str:
+    if change.after is None:
+        return f"delete {change.place.shown}"
+    return f"{'create' if change.before is None else 'change'} {change.place.shown}"
+
+
+def _file(change: Change) -> tuple[str, int, int]:
+    name = change.place.shown
+    old, new = change.before.data if change.before else b"", change.after or b""
+    head = [
+        f"--- {'/dev/null' if change.before is None else 'a/' + name}",
+        f"+++ {'/dev/null' if change.after is None else 'b/' + name}",
+    ]
+    if b"\0" in old or b"\0" in new:
+        return "\n".join([*head, f"binary: {len(old):,} bytes become {len(new):,} bytes"]), 0, 0
+    if old == new:
+        return "", 0, 0
+    # A return before every line end of both files says nothing; where only some lines have one, it must be seen.
+    windows = all(_all_crlf(data) for data in (old, new) if data)
+    lines = _diff(_lines(old, windows), _lines(new, windows)) or ["the files differ only in bytes that cannot be shown"]
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    return "\n".join([*head, *lines]), added, removed
+
+
+def _all_crlf(data: bytes) -> bool:
+    return data.count(b"\r\n") == data.count(b"\n") > 0
+
+
+def _lines(data: bytes, windows: bool) -> list[str]:
+    """Lines fit to be shown."""
+    if not data:
+        return []
+    lines = data.decode("utf-8", "backslashreplace").split("\n")
+    ended = not lines[-1]
+    if ended:
+        lines.pop()
+    shown = [_visible(line.removesuffix("\r") if windows else line) for line in lines]
+    if not ended:
+        shown[-1] += "\n\\ No newline at end of file"
+    return shown
+
+
+def _visible(line: str) -> str:
+    """Control and bidirectional characters as escapes: a terminal or a page must not be able to act on them."""
+    if line.isprintable():
+        return line
+    return "".join(
+        char if char == "\t" or unicodedata.category(char) not in ("Cc", "Cf") else f"\\u{ord(char):04x}" for char in line
+    )
+
+
+def _diff(old: list[str], new: list[str]) -> list[str]:
+    head = _common(old, new)
+    tail = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - head)
+    if max(len(old), len(new)) - head - tail > _MOST_COMPARED:
+        gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
+        where = f"@@ -{head + 1},{len(gone)} +{head + 1},{len(come)} @@"
+        return [where, *(f"-{line}" for line in gone), *(f"+{line}" for line in come)]
+    # Lines far from any difference cannot appear in the diff; leaving them out keeps it fast on large files.
+    skip = max(0, head - _CONTEXT)
+    drop = max(0, tail - _CONTEXT)
+    lines = list(unified_diff(old[skip : len(old) - drop], new[skip : len(new) - drop], lineterm="", n=_CONTEXT))[2:]
+    return [_shifted(line, skip) if line.startswith("@@") else line for line in lines]
+
+
+def _shifted(header: str, by: int) -> str:
+    """A hunk header whose lines were counted from the `by`-th on."""
+    _, old, new, _ = header.split(" ")
+    return f"@@ {_moved(old, by)} {_moved(new, by)} @@"
+
+
+def _moved(span: str, by: int) -> str:
+    start, comma, count = span[1:].partition(",")
+    return f"{span[0]}{int(start) + by}{comma}{count}"
+
+
+def _common(old: list[str], new: list[str]) -> int:
+    count = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

@@ -1,0 +1,74 @@
+"""How the tests of the tools call a tool: parsed like a model's call, in a workspace, to the end."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from palyra.domain.ports import CallContext
+from palyra.domain.tools import ToolResult
+from palyra.tools import rehearsal, standard
+from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
+from palyra.tools.paths import Fence
+
+ARTIFACTS: dict[tuple[str, str], bytes] = {}
+
+
+def catalogue(*forbidden: str) -> Catalogue:
+    fence = Fence(forbidden)
+    return Catalogue(
+        [*standard.tools(fence, lambda artifact, session: ARTIFACTS.get((session, artifact))), *rehearsal.tools(fence)]
+    )
+
+
+def context(workspace: Path, call_id: str = "call") -> CallContext:
+    return CallContext(
+        principal="user:owner", session_id="session", run_id="run", call_id=call_id, workspace=str(workspace), key=f"key-{call_id}"
+    )
+
+
+def parsed(name: str, arguments: dict[str, Any]) -> tuple[TypedTool, Arguments]:
+    tool, typed, _ = catalogue().parse(name, arguments)
+    return tool, typed
+
+
+def call(workspace: Path, name: str, **arguments: Any) -> ToolResult:
+    tool, typed = parsed(name, arguments)
+    return asyncio.run(tool.execute(typed, context(workspace)))
+
+
+def tree(folder: Path) -> dict[str, bytes | str]:
+    """Everything below a folder: contents of files, targets of links, nothing for folders."""
+    found: dict[str, bytes | str] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"-> {os.readlink(path)}"
+        elif path.is_file():
+            found[name] = path.read_bytes()
+        elif path.is_dir():
+            found[name] = "folder"
+    return found
+
+
+@contextmanager
+def without_privileges(folder: Path) -> Iterator[None]:
+    """As an ordinary user who owns the folder, so that permissions mean something even where tests run as root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    above = [path for path in folder.parents if not path.stat().st_mode & 0o001]
+    modes = [path.stat().st_mode for path in above]
+    for path in above:
+        path.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        for path, mode in zip(above, modes, strict=True):
+            path.chmod(mode)
