@@ -1,0 +1,57 @@
+# Each target sets itself up. Needs python 3.11 or newer with pip and venv, make and git; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+WORKERS ?= $(shell n=$(CORES); [ $$n -lt 2 ] && n=2; [ $$n -gt 4 ] && n=4; echo $$n)
+TESTS ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench clean
+
+help:
+	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
+	@echo "make test    run the tests (TESTS=tests/unit for some of them)"
+	@echo "make check   format, lint, types, layers"
+	@echo "make bench   run the benchmarks"
+	@echo "make clean   remove everything that was built"
+
+run: $(VENV)/.runs
+	@if [ -t 0 ]; then exec $(BIN)/palyra up; else exec $(BIN)/palyra serve; fi
+
+test: $(VENV)/.develops
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)
+
+check: $(VENV)/.develops
+	$(BIN)/ruff format --check src tests bench scripts
+	$(BIN)/ruff check src tests bench scripts
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.develops
+	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "error: $(PYTHON) is missing or older than python 3.11: install it, or name another with make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo "error: this python cannot make virtual environments: install its venv package (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+	@echo "making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runs: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "installing palyra and what it needs to run (the first time takes about a minute)"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.develops: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "installing palyra and what its development needs (the first time takes about two minutes)"
+	@$(PIP) -e '.[dev]'
+	@touch $(VENV)/.runs $@
