@@ -143,7 +143,6 @@ class Conversation:
 
     def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent) -> None:
         """Fold one entry in. Raises IllegalTransition, and changes nothing, if the run's state forbids it."""
-        self.seq = seq
         match event:
             case SessionReset():
                 self.turns.clear()
@@ -158,6 +157,7 @@ class Conversation:
                 self._undo(event)
             case _ if run_id:
                 self._apply_run(seq, RunId(run_id), time_ms, event)
+        self.seq = seq
 
     def _cut_off(self, seq: int) -> None:
         """A branch begins here: the parent's runs are not ours to finish, but what was said in them was said."""

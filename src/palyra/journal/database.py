@@ -233,12 +233,11 @@ class Database:
         """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            try:
-                connection.rollback()
-            except Exception as second:  # noqa: BLE001
-                if self._dialect.translate(second) is None:
-                    error.add_note(f"and rolling back: {second}")
-            connection.close()
+            for give_up in (connection.rollback, connection.close):
+                try:
+                    give_up()
+                except Exception as second:  # noqa: BLE001  a broken disk may fail these too; the first error is the one to tell
+                    error.add_note(f"and then: {second}")
         for job in batch:
             job.result = None
             job.appended = []
