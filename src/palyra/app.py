@@ -34,8 +34,9 @@ from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.tool_flow import ApprovalTimes, ToolFlow
 from palyra.runtime.undo import Undoing
+from palyra.tools import standard
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.internal import internal_tools
+from palyra.tools.paths import Fence
 
 log = logging.getLogger("palyra")
 
@@ -78,8 +79,18 @@ class Daemon:
         await self.db.close()
 
 
-async def start(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], *, clock: Clock | None = None) -> Daemon:
-    """Build the daemon, open its journal and go on with what was unfinished."""
+async def start(
+    loaded: Loaded,
+    chosen: Chosen,
+    env: Mapping[str, str],
+    *,
+    clock: Clock | None = None,
+    providers: Mapping[str, ModelProvider] | None = None,
+) -> Daemon:
+    """Build the daemon, open its journal and go on with what was unfinished.
+
+    `providers` stand in for the configured ones of the same names: a test brings its own model.
+    """
     home, settings = loaded.home, loaded.config
     for folder in (home, home / "keys"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,9 +104,9 @@ async def start(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], *, clock
     policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     policy = PolicyStore(policy_folder, settings.policy.preset)
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    catalogue = Catalogue(internal_tools(forbidden, _artifact_loader(db), rehearsal=settings.rehearsal.tools))
+    catalogue = _tools(db, forbidden, rehearsal=settings.rehearsal.tools)
     http = HttpClient()
-    models = _models(loaded, chosen, env, http)
+    models = _models(loaded, chosen, env, http, providers or {})
 
     hub = Hub()
     lives = LiveSessions(db)
@@ -171,16 +182,23 @@ def _times(loaded: Loaded) -> ApprovalTimes:
     return ApprovalTimes(**milliseconds)
 
 
-def _artifact_loader(db: Database):  # type: ignore[no-untyped-def]
-    async def load(artifact_id: str, session_id: str) -> bytes | None:
-        found = await db.read(lambda tx: workspace.artifact(tx, session_id, artifact_id))
+def _tools(db: Database, forbidden: tuple[str, ...], *, rehearsal: bool) -> Catalogue:
+    fence = Fence(forbidden)
+
+    def load(artifact_id: str, session_id: str) -> bytes | None:
+        found = db.read_from_thread(lambda tx: workspace.artifact(tx, session_id, artifact_id))
         return found.body if found else None
 
-    return load
+    offered = standard.tools(fence, load)
+    if rehearsal:
+        from palyra.tools import rehearsal as pretended
+
+        offered += pretended.tools(fence)
+    return Catalogue(offered)
 
 
-def _models(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], http: HttpClient) -> Models:
-    providers = {name: _provider(name, settings, env, http) for name, settings in chosen.providers.items()}
+def _models(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], http: HttpClient, given: Mapping[str, ModelProvider]) -> Models:
+    providers = {name: given.get(name) or _provider(name, settings, env, http) for name, settings in chosen.providers.items()}
     window = loaded.config.models.context_tokens
 
     def target(full: str) -> Target:
@@ -202,7 +220,7 @@ def _provider(name: str, settings: Provider, env: Mapping[str, str], http: HttpC
 
         return ScriptedModel(Script.load(Path(settings.script)))
     key = config.secret(settings.api_key, env) if settings.api_key else ""
-    endpoint = Endpoint(name=name, base_url=settings.base_url, api_key=key, idle_timeout_ms=settings.timeout_ms)
+    endpoint = Endpoint(name=name, base_url=settings.base_url, api_key=key, idle_s=settings.timeout_ms / 1000)
     return open_provider(settings.kind, endpoint, http)
 
 

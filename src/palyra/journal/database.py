@@ -125,6 +125,9 @@ class Database:
         self._local = threading.local()
         self._reader_connections: list[Connection] = []
         self._closed = False
+        # How many transactions were committed, and how many steps were in them; written by the writer thread only.
+        self.commits = 0
+        self.steps = 0
         self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
 
     def open(self) -> None:
@@ -167,6 +170,10 @@ class Database:
         if self._closed:
             raise Unavailable("the journal is closed: the daemon is shutting down")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
+
+    def read_from_thread(self, query: Callable[[Tx], T]) -> T:
+        """The same for a caller on a thread of its own, never for one on the event loop."""
+        return self._readers.submit(self._read, query).result()
 
     def _read(self, query: Callable[[Tx], T]) -> T:
         connection = cast("Connection | None", getattr(self._local, "connection", None))
@@ -212,6 +219,8 @@ class Database:
             for job in batch:
                 self._run_step(connection, job)
             connection.commit()
+            self.commits += 1
+            self.steps += len(batch)
         except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
 
