@@ -9,8 +9,8 @@ from palyra.domain import events
 from palyra.domain.errors import Forbidden, NotFound
 from palyra.domain.events import ApprovalRequested, ApprovalResolved
 from palyra.domain.ids import ApprovalId
-from palyra.domain.tools import Subject
 from palyra.domain.labels import Label
+from palyra.domain.tools import Subject
 from palyra.domain.verdicts import Grant, Origin
 from palyra.journal.database import Tx
 
@@ -18,6 +18,7 @@ _COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.reques
     q.body, r.body, r.principal"""
 _FROM = """approvals a JOIN entries q ON q.position = a.requested_position
     LEFT JOIN entries r ON r.position = a.resolved_position"""
+_GRANT = "approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen"
 
 
 class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -117,6 +118,14 @@ def listing(tx: Tx, owner: str, *, pending: bool | None, before: int = 1 << 62, 
     return [_approval(row) for row in rows]
 
 
+def position_of(tx: Tx, approval_id: str, owner: str) -> int:
+    """Where an approval stands in the listing, for the page after it."""
+    row = tx.one("SELECT requested_position FROM approvals WHERE approval_id = :id AND owner = :owner", id=approval_id, owner=owner)
+    if row is None:
+        raise NotFound(f"there is no approval {approval_id}", approval_id=approval_id)
+    return int(row[0])
+
+
 def expired(tx: Tx, limit: int = 100) -> list[Approval]:
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.expires_ms > 0 AND a.expires_ms <= :now
@@ -155,21 +164,41 @@ def add_grant(tx: Tx, grant: Grant) -> None:
 def grants_for(tx: Tx, principal: str, session_id: str) -> list[Grant]:
     """The grants that may still cover a call of this principal in this session."""
     rows = tx.all(
-        """SELECT approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen FROM grants
+        f"""SELECT {_GRANT} FROM grants
         WHERE principal = :principal AND (session_id IS NULL OR session_id = :session_id)
             AND (until_ms IS NULL OR until_ms > :now)""",
         principal=principal,
         session_id=session_id,
         now=tx.now_ms,
     )
-    return [
-        Grant(
-            approval_id=row[0],
-            principal=row[1],
-            session_id=row[2],
-            subject=Subject(row[3], row[4], row[5]),
-            until_ms=row[6],
-            seen=msgspec.json.decode(row[7], type=Label),
-        )
-        for row in rows
-    ]
+    return [_grant(row) for row in rows]
+
+
+def grants_of(tx: Tx, principal: str, limit: int = 1_000) -> list[Grant]:
+    """Everything a principal has said yes to that still holds, newest first."""
+    rows = tx.all(
+        f"""SELECT {_GRANT} FROM grants WHERE principal = :principal AND (until_ms IS NULL OR until_ms > :now)
+        ORDER BY approval_id DESC LIMIT :limit""",
+        principal=principal,
+        now=tx.now_ms,
+        limit=limit,
+    )
+    return [_grant(row) for row in rows]
+
+
+def remove_grant(tx: Tx, principal: str, approval_id: str) -> None:
+    row = tx.one("SELECT 1 FROM grants WHERE approval_id = :id AND principal = :principal", id=approval_id, principal=principal)
+    if row is None:
+        raise NotFound(f"there is no grant from approval {approval_id}", approval_id=approval_id)
+    tx.run("DELETE FROM grants WHERE approval_id = :id", id=approval_id)
+
+
+def _grant(row: tuple[Any, ...]) -> Grant:
+    return Grant(
+        approval_id=row[0],
+        principal=row[1],
+        session_id=row[2],
+        subject=Subject(row[3], row[4], row[5]),
+        until_ms=row[6],
+        seen=msgspec.json.decode(row[7], type=Label),
+    )

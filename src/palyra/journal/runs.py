@@ -57,6 +57,20 @@ def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 5
     return [_run(row) for row in rows]
 
 
+def position_of(tx: Tx, run_id: str) -> int:
+    """Where a run stands in its session's listing, for the page after it."""
+    row = tx.one("SELECT accepted_position FROM runs WHERE run_id = :run_id", run_id=run_id)
+    if row is None:
+        raise NotFound(f"there is no run {run_id}", run_id=run_id)
+    return int(row[0])
+
+
+def unfinished_by_state(tx: Tx) -> dict[str, int]:
+    """How many runs there are in each state that is not an end."""
+    rows = tx.all("SELECT state, count(*) FROM runs WHERE state IN ('accepted', 'in_progress', 'waiting') GROUP BY state")
+    return {str(state): int(count) for state, count in rows}
+
+
 def unfinished(tx: Tx, *, session_id: str = "", principal: str = "") -> list[RunRow]:
     """Runs that have not ended, oldest first: of one session, of one principal, or all of them."""
     rows = tx.all(

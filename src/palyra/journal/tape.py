@@ -202,6 +202,20 @@ def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> list[
     return [_stored(row) for row in rows]
 
 
+def everything_after(tx: Tx, position: int, limit: int = 500) -> list[Stored]:
+    """The entries of every tape behind a global cursor, in commit order."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM entries WHERE position > :position ORDER BY position LIMIT :limit", position=position, limit=limit
+    )
+    return [_stored(row) for row in rows]
+
+
+def kinds_after(tx: Tx, position: int) -> dict[str, int]:
+    """How many entries of each kind were appended behind a global cursor."""
+    rows = tx.all("SELECT kind, count(*) FROM entries WHERE position > :position GROUP BY kind", position=position)
+    return {str(kind): int(count) for kind, count in rows}
+
+
 def events_between(tx: Tx, tape: str, first: int, last: int) -> list[tuple[int, str, int, AnyEvent]]:
     """Decoded events of a stretch of tape, both ends included: what the conversation is folded from."""
     rows = tx.all(
@@ -222,4 +236,10 @@ def entry_at(tx: Tx, position: int) -> Entry:
 
 def head(tx: Tx, tape: str) -> int:
     row = tx.one("SELECT head_seq FROM tapes WHERE tape = :tape", tape=tape)
+    return int(row[0]) if row else 0
+
+
+def last_position(tx: Tx) -> int:
+    """The global position of the newest entry, which is also how many there are."""
+    row = tx.one("SELECT coalesce(max(position), 0) FROM entries")
     return int(row[0]) if row else 0

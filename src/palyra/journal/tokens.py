@@ -41,16 +41,28 @@ def by_digest(tx: Tx, digest: bytes) -> Token | None:
     return Token(*row) if row else None
 
 
+def valid(tx: Tx) -> list[tuple[bytes, Token]]:
+    """Every token that may still be used, by its digest."""
+    rows = tx.all(
+        f"SELECT digest, {_COLUMNS} FROM tokens WHERE revoked_ms = 0 AND (expires_ms = 0 OR expires_ms > :now)", now=tx.now_ms
+    )
+    return [(bytes(digest), Token(*row)) for digest, *row in rows]
+
+
 def listing(tx: Tx) -> list[Token]:
     return [Token(*row) for row in tx.all(f"SELECT {_COLUMNS} FROM tokens ORDER BY token_id")]
 
 
-def revoke(tx: Tx, token_id: str) -> Token:
-    tx.run("UPDATE tokens SET revoked_ms = :now WHERE token_id = :token_id AND revoked_ms = 0", now=tx.now_ms, token_id=token_id)
+def get(tx: Tx, token_id: str) -> Token:
     row = tx.one(f"SELECT {_COLUMNS} FROM tokens WHERE token_id = :token_id", token_id=token_id)
     if row is None:
         raise NotFound(f"there is no token {token_id}: see `palyra token list`", token_id=token_id)
     return Token(*row)
+
+
+def revoke(tx: Tx, token_id: str) -> Token:
+    tx.run("UPDATE tokens SET revoked_ms = :now WHERE token_id = :token_id AND revoked_ms = 0", now=tx.now_ms, token_id=token_id)
+    return get(tx, token_id)
 
 
 def used(tx: Tx, token_id: str) -> None:

@@ -41,3 +41,25 @@ def summed(tx: Tx, principal: str, by: GroupBy, *, since_ms: int = 0, session_id
         limit=limit,
     )
     return [UsageRow(*row) for row in rows]
+
+
+class ModelUse(Struct, frozen=True):
+    """What was asked of one model."""
+
+    provider: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_microusd: int
+
+
+def after_position(tx: Tx, position: int) -> list[ModelUse]:
+    """What was asked of each model behind a global cursor, by anybody."""
+    rows = tx.all(
+        """SELECT provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cost_microusd)
+        FROM usage WHERE position > :position GROUP BY provider, model""",
+        position=position,
+    )
+    return [ModelUse(*row) for row in rows]

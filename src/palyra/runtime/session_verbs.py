@@ -51,7 +51,16 @@ class Sessions:
         self._default_workspace = default_workspace
         self._forbidden = forbidden_roots
 
+    @property
+    def default_workspace(self) -> str:
+        """Where a session works if nobody says otherwise; empty if it has no workspace then."""
+        return self._default_workspace
+
     async def resolve(self, principal: str, wanted: Resolve) -> Session:
+        return (await self.find_or_create(principal, wanted))[0]
+
+    async def find_or_create(self, principal: str, wanted: Resolve) -> tuple[Session, bool]:
+        """The session, and whether it was made just now."""
         for name in ("key", "label", "title", "device", "channel"):
             if len(getattr(wanted, name)) > _LONGEST_NAME:
                 raise InvalidInput(f"{name} may have {_LONGEST_NAME} characters")
@@ -86,7 +95,7 @@ class Sessions:
         session, is_new = await self._db.write(step)
         if is_new:
             self._lives.born(session)
-        return session
+        return session, is_new
 
     def _workspace(self, given: str) -> str:
         """The resolved folder a session works in. Too wide a folder, or the daemon's own, is refused."""
