@@ -9,13 +9,14 @@ from palyra.domain.labels import Label
 from palyra.domain.tools import Scope, Subject, SubjectKind
 from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.policy.grants import Grant, covering, settle
-from tests.policy_calls import FETCH, PATCH, READ, SEND, SESSION, SHELL, WORKSPACE, call, scope
+from tests.policy_calls import FETCH, PATCH, READ, SEND, SESSION, SHELL, WORKSPACE, call, scope, tool
 
 NOW = 1_700_000_000_000
 PYTEST = Grant(
     id="G1", subject=Subject("shell.run", "program", "pytest"), principal="user:owner", approval_id="A1", session_id=SESSION
 )
 ASK = Ask("asks first", "medium", ("default-ask",))
+JOB = tool("job.start", "reversible", "process")
 WEB = Label(integrity="untrusted", sources=("web:example.org",))
 
 
@@ -71,7 +72,7 @@ def test_the_first_grant_that_covers_is_the_one_named() -> None:
 
 @pytest.mark.parametrize(
     ("what", "where", "covered"),
-    [(SHELL, scope(WORKSPACE), False), (FETCH, scope(), False), (SEND, scope(), False), (PATCH, scope(f"{WORKSPACE}/a"), True)],
+    [(JOB, scope(WORKSPACE), False), (FETCH, scope(), False), (SEND, scope(), False), (PATCH, scope(f"{WORKSPACE}/a"), True)],
     ids=["process", "network", "message", "a change that can be undone"],
 )
 def test_a_yes_from_before_untrusted_content_does_not_cover_what_reaches_out(what: object, where: Scope, covered: bool) -> None:

@@ -14,7 +14,7 @@ from palyra.domain.labels import Label
 from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.policy import request, sources
 from palyra.policy.explain import explain
-from palyra.policy.judge import judge
+from palyra.policy.judge import examine, judge
 from palyra.policy.policy_set import PolicySet, schema_text
 from tests.policy_calls import FETCH, MCP, PATCH, READ, SHELL, SKILL, WORKSPACE, call, scope
 
@@ -192,8 +192,10 @@ EVERYTHING = '@id("everything") permit (principal, action, resource);'
     ],
 )
 def test_a_policy_that_errs_denies_and_is_named_though_another_permits(broken: str) -> None:
-    verdict = judge(policies(f"{EVERYTHING}\n{broken}"), call())
+    found = examine(policies(f"{EVERYTHING}\n{broken}"), call())
+    verdict = found.verdict
     assert isinstance(verdict, Deny)
+    assert not (found.run.permitted and found.unattended.permitted)
     assert "could not be evaluated" in verdict.reason
     assert "`broken`" in verdict.reason
 
@@ -278,6 +280,19 @@ def test_tools_of_one_name_but_other_effects_are_judged_apart() -> None:
     pure_only = policies('permit (principal, action, resource) when { resource.effect == "pure" };')
     changed = msgspec.structs.replace(READ, effect="once")
     assert [type(judge(pure_only, call(what))).__name__ for what in (READ, changed, READ)] == ["Allow", "Deny", "Allow"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        '(if context.wide then context else context).effect == "pure"',
+        "context == context",
+        "context has touches",
+        "[context].contains(context)",
+    ],
+)
+def test_a_policy_that_looks_at_the_whole_context_sees_all_of_it(condition: str) -> None:
+    assert isinstance(judge(policies(f"permit (principal, action, resource) when {{ {condition} }};"), call(READ)), Allow)
 
 
 # --- explaining -------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ OUTSIDE = scope("/etc/hosts")
 GET = scope(program="GET", hosts=("example.org",))
 POST = scope(program="POST", hosts=("example.org",))
 PAGE = tool("web.search", "pure", "network")
+JOB = tool("job.start", "reversible", "process")
 ERASE = tool("fs.erase", "once", "fs.write")
 MCP_READ = tool("mcp:files/read", "pure", "fs.read", source="mcp:files")
 STORES = {preset: PolicyStore(None, preset) for preset in PRESETS}
@@ -75,10 +76,14 @@ def test_every_shipped_file_opens_with_its_explanation(file: Path) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("what", [SHELL, FETCH, SEND, PAGE, ERASE], ids=lambda what: what.name)
-def test_after_untrusted_content_nothing_reaches_out_unattended_under_any_preset(preset: str, what: ToolSpec) -> None:
-    verdict = STORES[preset].judge(call(what, GET, label=UNTRUSTED))
-    assert type(verdict).__name__ in ("Ask", "Deny")
+@pytest.mark.parametrize("what", [SHELL, FETCH, SEND, PAGE, ERASE, JOB], ids=lambda what: what.name)
+def test_after_untrusted_content_nothing_reaches_out_unattended_though_the_operator_permits_it(
+    tmp_path: Path, preset: str, what: ToolSpec
+) -> None:
+    (tmp_path / "mine.cedar").write_text("permit (principal, action, resource);")
+    store = PolicyStore(tmp_path, preset)
+    verdicts = [type(store.judge(call(what, GET, label=label))).__name__ for label in (Label(), UNTRUSTED)]
+    assert verdicts == ["Allow", "Ask"]
 
 
 def test_an_ask_after_untrusted_content_names_its_source_and_the_rule() -> None:
