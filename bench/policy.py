@@ -50,17 +50,21 @@ QUESTIONS: dict[str, Callable[[int], Question]] = {
 
 
 def measure(judge: Callable[[Question], object], questions: list[Question]) -> str:
+    """Wall time is what a run waits; the thread's own time is what remains of it on a machine with nothing else to do."""
     for each in questions[:200]:
         judge(each)
-    times = []
+    wall, own = [], []
     for each in questions:
-        start = time.perf_counter_ns()
+        start, start_own = time.perf_counter_ns(), time.thread_time_ns()
         judge(each)
-        times.append((time.perf_counter_ns() - start) / 1000)
-    times.sort()
-    p50, p99, p999 = (times[int(len(times) * share)] for share in (0.5, 0.99, 0.999))
+        own.append((time.thread_time_ns() - start_own) / 1000)
+        wall.append((time.perf_counter_ns() - start) / 1000)
+    wall.sort()
+    own.sort()
+    p50, p99 = (wall[int(len(wall) * share)] for share in (0.5, 0.99))
+    own99 = own[int(len(own) * 0.99)]
     mark = "ok" if p99 <= TARGET_US else f"over {TARGET_US}"
-    return f"p50 {p50:5.0f} µs   p99 {p99:5.0f} µs   p99.9 {p999:5.0f} µs   {mark}"
+    return f"p50 {p50:5.0f} µs   p99 {p99:5.0f} µs   p99 of own time {own99:5.0f} µs   {mark}"
 
 
 def operators_folder(folder: Path) -> None:
