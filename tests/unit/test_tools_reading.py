@@ -205,7 +205,8 @@ def test_listing_a_file_is_an_error(project: Path) -> None:
 def test_an_artifact_is_read_in_pages_that_join_to_the_whole(tmp_path: Path) -> None:
     whole = "zeile äöü €\n" * 2000
     ARTIFACTS["session", "A1"] = whole.encode()
-    seen, offset = "", 0
+    seen = ""
+    offset: int | None = 0
     while offset is not None:
         result = call(tmp_path, "artifact.read", id="A1", offset=offset)
         assert len(result.text.encode()) <= 8 << 10

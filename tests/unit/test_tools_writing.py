@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import threading
 from hashlib import sha256
 from pathlib import Path
@@ -217,6 +218,32 @@ def test_a_cancelled_write_has_happened_or_not_when_the_cancel_is_heard(tmp_path
 
         asyncio.run(main())
     assert seen <= {b"old", b"new"}
+
+
+WRITER = """
+import itertools, sys
+from pathlib import Path
+from tests.tools_at_work import call
+for content in itertools.cycle(["a" * 300_000, "b" * 300_000]):
+    call(Path(sys.argv[1]), "fs.write", path="file", content=content)
+    print("wrote", flush=True)
+"""
+
+
+def test_a_writer_that_is_killed_leaves_a_whole_file_and_at_most_one_leftover(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    for round_number in range(4):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], cwd=root, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            for _ in range(2 + round_number):
+                assert writer.stdout.readline() == b"wrote\n"
+            writer.kill()
+        assert (tmp_path / "file").read_text() in ("a" * 300_000, "b" * 300_000)
+        leftovers = [path.name for path in tmp_path.iterdir() if path.name != "file"]
+        assert len(leftovers) <= 1
+        assert all(name.startswith(".palyra-tmp-") for name in leftovers)
+    assert call(tmp_path, "fs.write", path="file", content="end").outcome == "ok"
+    assert tree(tmp_path) == {"file": b"end"}
 
 
 def test_a_write_that_is_stopped_before_it_began_changes_nothing(tmp_path: Path) -> None:

@@ -122,7 +122,9 @@ def _compile(arguments: SearchArguments) -> Any:
 
 def _candidates(steps: walk.Walk, place: Place) -> Iterator[Place]:
     if not os.path.isdir(place.absolute):
-        yield place
+        # A file that was asked for by name and cannot be opened is an error, not something to skip.
+        with paths.opened_file(place):
+            yield place
         return
     for entry in steps.below(place, depth=64):
         if entry.kind == "file" and not entry.closed:
