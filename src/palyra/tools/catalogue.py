@@ -6,6 +6,7 @@ else that does not fit is refused with a message that a model can act on.
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Protocol
 
 import msgspec
@@ -79,13 +80,19 @@ def declare(
 
 def parse(tool: str, argument_type: type[Arguments], arguments: Mapping[str, Any]) -> Arguments:
     """Typed arguments, or InvalidInput that says which argument is wrong and what would be right."""
-    info = inspect.type_info(argument_type)
-    assert isinstance(info, inspect.StructType)
+    info = _shape(argument_type)
     _refuse_unknown(tool, info, arguments)
     try:
         return msgspec.convert(_spell(arguments, info), argument_type, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{tool}: {_explain(str(error))}; it takes {_signature(info)}", tool=tool) from None
+
+
+@cache
+def _shape(argument_type: type[Arguments]) -> inspect.StructType:
+    info = inspect.type_info(argument_type)
+    assert isinstance(info, inspect.StructType)
+    return info
 
 
 def _refuse_unknown(tool: str, info: inspect.StructType, arguments: Mapping[str, Any]) -> None:
