@@ -9,7 +9,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, cast
 
 SSE = "text/event-stream; charset=utf-8"
 
@@ -86,10 +86,9 @@ class _Connection(asyncio.Protocol):
         self._gone = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
         self._provider.connections += 1
-        self._provider.open.add(transport)
+        self._provider.open.add(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
@@ -254,8 +253,8 @@ class BenchConnection(asyncio.Protocol):
     every_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports do not say that they are ones.
+        self._transport = cast("asyncio.Transport", transport)
         self._received = b""
 
     def data_received(self, data: bytes) -> None:

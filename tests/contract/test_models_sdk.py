@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.fake_provider import SSE, Answer, FakeProvider
-from tests.material import material
-from tests.model_reading import Recording, asks, recordings
 
 from palyra.domain.messages import Reply, StopReason, Usage
 from palyra.models.dialects import Dialect, open_provider
 from palyra.models.http import Endpoint, HttpClient
 from palyra.models.usage import anthropic_usage, chat_usage, responses_usage
+from tests.fake_provider import SSE, Answer, FakeProvider
+from tests.material import material
+from tests.model_reading import Recording, asks, recordings
 
 KEY = "sk-test"
 STOPS: dict[str | None, StopReason] = {
@@ -49,7 +49,8 @@ async def by_openai_chat(url: str, streamed: bool) -> Seen:
             choice = whole.choices[0]
             calls = [(call.function.name, parsed(call.function.arguments)) for call in choice.message.tool_calls or ()]
             return seen(choice.message.content or "", calls, choice.finish_reason, chat_usage(dump(whole.usage)))
-        text, finish, usage = "", None, {}
+        text, finish = "", None
+        usage: dict[str, Any] = {}
         by_index: dict[int, list[str]] = {}
         async for chunk in await client.chat.completions.create(**asked, stream=True):
             usage = dump(chunk.usage) or usage

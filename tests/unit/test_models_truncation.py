@@ -1,11 +1,11 @@
 """A stream that is cut never yields a call that the model did not finish, at whatever byte it is cut."""
 
 import pytest
+
+from palyra.domain.messages import ModelFailure, Reply
 from tests.fake_provider import WRITERS, Script
 from tests.material import material
 from tests.model_reading import Recording, read, recordings
-
-from palyra.domain.messages import ModelFailure, Reply
 
 SCRIPT = Script(
     text=("Let me ", "löök"),

@@ -4,11 +4,11 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.model_reading import asks
 
 from palyra.domain.messages import AssistantMessage, ModelCall, Native, ToolMessage
 from palyra.models import wire
 from palyra.models.wire import CallIds, ToolNames
+from tests.model_reading import asks
 
 LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 awkward = st.text("ab._:/- é", max_size=6) | st.text("a.", min_size=60, max_size=80) | st.text(max_size=4)

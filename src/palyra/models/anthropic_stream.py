@@ -139,10 +139,10 @@ class MessagesParser:
                 self._emit("text", text)
                 block.pieces.append(text)
             case {"type": "thinking"}:
-                if thought := start.get("thinking"):
+                if thought := _string(start, "thinking"):
                     self._emit("reasoning", thought)
                     block.pieces.append(thought)
-                block.signature = start.get("signature") or ""
+                block.signature = _string(start, "signature")
             case {"type": "tool_use", "name": str() as name}:
                 self._emit("call", self._names.to_ours(name))
         return block
@@ -175,9 +175,9 @@ class MessagesParser:
             stop = "tool_calls"
         # A call without arguments is complete, unless the reply was cut off before they could come.
         empty = "" if stop in ("length", "content_filter") else "{}"
-        ids = wire.unique_ids([str(block.start.get("id") or "") for block in tool_uses])
+        ids = wire.unique_ids([_string(block.start, "id") for block in tool_uses])
         calls = tuple(
-            ModelCall(id=id, name=self._names.to_ours(str(block.start.get("name") or "")), arguments=block.arguments() or empty)
+            ModelCall(id=id, name=self._names.to_ours(_string(block.start, "name")), arguments=block.arguments() or empty)
             for id, block in zip(ids, tool_uses, strict=True)
         )
         return Reply(
@@ -191,6 +191,11 @@ class MessagesParser:
         )
 
 
+def _string(start: dict[str, Any], key: str) -> str:
+    value = start.get(key)
+    return value if isinstance(value, str) else ""
+
+
 def _record(block: _Block) -> dict[str, Any]:
     """How a block is remembered: thinking as it was signed, text and calls only by their place."""
     match block.kind:
@@ -201,6 +206,6 @@ def _record(block: _Block) -> dict[str, Any]:
         case "thinking":
             return {"type": "thinking", "thinking": "".join(block.pieces), "signature": block.signature}
         case "redacted_thinking":
-            return {"type": "redacted_thinking", "data": block.start.get("data", "")}
+            return {"type": "redacted_thinking", "data": _string(block.start, "data")}
         case _:
             return {}

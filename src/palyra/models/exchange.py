@@ -16,6 +16,8 @@ from palyra.models.http import Endpoint, HttpClient, sendable
 from palyra.models.sse import EventTooLarge, Splitter
 
 _MAX_BODY_BYTES: Final = 32 * 1024 * 1024
+# What a reader of JSON can raise; nesting without end is the third.
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 T = TypeVar("T")
 
 
@@ -61,7 +63,7 @@ class Reading:
             event = self._parser.event
             try:
                 return any(event(data) for data in self._splitter.feed(chunk))
-            except (msgspec.DecodeError, UnicodeError) as error:
+            except UNREADABLE as error:
                 raise failures.broken(self._endpoint, str(error)[:100]) from error
             except EventTooLarge as error:
                 raise failures.broken(self._endpoint, str(error)) from error
@@ -78,7 +80,7 @@ class Reading:
                 if body.startswith(b"["):
                     raise failures.of_event(self._endpoint, msgspec.json.decode(body))
                 parser.whole(body)
-            except (msgspec.DecodeError, UnicodeError):
+            except UNREADABLE:
                 raise failures.cut(self._endpoint) from None
         if not parser.complete:
             raise failures.cut(self._endpoint)
@@ -89,7 +91,7 @@ class Reading:
         try:
             for data in self._splitter.end():
                 self._parser.event(data)
-        except (msgspec.DecodeError, UnicodeError):
+        except UNREADABLE:
             return
 
     def _first(self, chunk: bytes) -> bool:

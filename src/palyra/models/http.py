@@ -39,12 +39,18 @@ class Endpoint:
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     extra_body: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    # The longest silence on a call before it counts as failed.
+    idle_s: float = 120.0
     # Sends the session's cache key to hosts that are not known to take it.
     send_cache_key: bool = False
 
     @property
     def host(self) -> str:
-        return (urlsplit(self.base_url).hostname or "").lower()
+        """Empty for an address that is none: the first request says so."""
+        try:
+            return (urlsplit(self.base_url).hostname or "").lower()
+        except ValueError:
+            return ""
 
     def url(self, path: str) -> str:
         """The base with this path; a base may carry its own query, as Azure's does."""
@@ -61,16 +67,14 @@ class Endpoint:
 class Answer:
     """A response whose headers have come. Reading it notices silence without a timer per chunk."""
 
-    def __init__(
-        self, response: "aiohttp.ClientResponse", endpoint: Endpoint, idle_s: float, broken: tuple[type[BaseException], ...]
-    ) -> None:
+    def __init__(self, response: "aiohttp.ClientResponse", endpoint: Endpoint, broken: tuple[type[BaseException], ...]) -> None:
         self._response = response
         self._endpoint = endpoint
-        self._idle_s = idle_s
+        self._idle_s = endpoint.idle_s
         self._broken: tuple[type[BaseException], ...] = broken
         self._loop = asyncio.get_running_loop()
         self._heard = self._loop.time()
-        self._timer = self._loop.call_at(self._heard + idle_s, self._check)
+        self._timer = self._loop.call_at(self._heard + self._idle_s, self._check)
 
     @property
     def status(self) -> int:
@@ -131,9 +135,8 @@ class Answer:
 class HttpClient:
     """A pool of connections, opened in the loop that first uses it. One for all providers."""
 
-    def __init__(self, *, connect_s: float = 15.0, idle_s: float = 180.0) -> None:
+    def __init__(self, *, connect_s: float = 15.0) -> None:
         self._connect_s = connect_s
-        self._idle_s = idle_s
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -146,9 +149,9 @@ class HttpClient:
         data = io.BytesIO(body) if len(body) > _STREAMED_UPLOAD_BYTES else body
         session = self._open()
         try:
-            async with asyncio.timeout(self._idle_s):
+            async with asyncio.timeout(endpoint.idle_s):
                 response = await session.post(url, data=data, headers=headers, allow_redirects=False)
-            answer = Answer(response, endpoint, self._idle_s, broken)
+            answer = Answer(response, endpoint, broken)
             try:
                 yield answer
             except BaseException:

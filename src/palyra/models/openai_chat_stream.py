@@ -101,7 +101,7 @@ class _Slot:
     def is_whole(self) -> bool:
         try:
             msgspec.json.decode("".join(self.arguments))
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return False
         return True
 

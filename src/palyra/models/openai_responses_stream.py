@@ -165,15 +165,18 @@ def _text_of(item: dict[str, Any]) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    parts = [part for part in content or () if isinstance(part, dict)]
-    return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
+    return "".join(str(part.get("text") or part.get("refusal") or "") for part in _parts(content))
 
 
 def _thought_of(item: dict[str, Any]) -> str:
     if item.get("type") != "reasoning":
         return ""
-    parts = item.get("content") or item.get("summary") or ()
-    return "\n\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+    parts = _parts(item.get("content")) or _parts(item.get("summary"))
+    return "\n\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
 def _record(item: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Reads token counts out of what providers report, in our terms: input includes cached parts, output includes reasoning."""
 
-from typing import Any
+from typing import Any, Final
 
 from palyra.domain.messages import Usage
+
+_ABSURD: Final = 10**12
 
 
 def chat_usage(usage: dict[str, Any]) -> Usage:
@@ -54,7 +56,7 @@ def _count(usage: dict[str, Any], *keys: str) -> int:
     """The first of these that is a number other than zero."""
     for key in keys:
         value = usage.get(key)
-        if isinstance(value, int | float) and value > 0:
+        if isinstance(value, int | float) and 0 < value < _ABSURD:
             return int(value)
     return 0
 

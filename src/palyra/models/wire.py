@@ -97,14 +97,14 @@ def arguments_object(arguments: str) -> dict[str, Any]:
         return {}
     try:
         return _object.decode(arguments)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {"malformed_arguments": arguments}
 
 
 def arguments_text(arguments: str) -> str:
     try:
         _object.decode(arguments)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return msgspec.json.encode(arguments_object(arguments.encode("utf-8", "replace").decode())).decode()
     return arguments
 
