@@ -7,14 +7,12 @@ from hypothesis import strategies as st
 
 from palyra.domain.labels import Label
 from palyra.domain.tools import Scope, Subject, SubjectKind
-from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
-from palyra.policy.grants import Grant, covering, settle
+from palyra.domain.verdicts import Allow, Ask, Deny, Grant, Question, Verdict
+from palyra.policy.grants import covering, settle
 from tests.policy_calls import FETCH, PATCH, READ, SEND, SESSION, SHELL, WORKSPACE, call, scope, tool
 
 NOW = 1_700_000_000_000
-PYTEST = Grant(
-    id="G1", subject=Subject("shell.run", "program", "pytest"), principal="user:owner", approval_id="A1", session_id=SESSION
-)
+PYTEST = Grant(subject=Subject("shell.run", "program", "pytest"), principal="user:owner", approval_id="A1", session_id=SESSION)
 ASK = Ask("asks first", "medium", ("default-ask",))
 JOB = tool("job.start", "reversible", "process")
 WEB = Label(integrity="untrusted", sources=("web:example.org",))
@@ -65,8 +63,8 @@ def test_a_grant_ends_at_its_time(until_ms: int | None, covered: bool) -> None:
 
 
 def test_the_first_grant_that_covers_is_the_one_named() -> None:
-    other = msgspec.structs.replace(PYTEST, id="G2", principal="user:anna")
-    third = msgspec.structs.replace(PYTEST, id="G3")
+    other = msgspec.structs.replace(PYTEST, approval_id="A2", principal="user:anna")
+    third = msgspec.structs.replace(PYTEST, approval_id="A3")
     assert covering([other, PYTEST, third], run()) == PYTEST
 
 

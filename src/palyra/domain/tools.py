@@ -52,16 +52,18 @@ class Subject(Struct, frozen=True):
         """Whether a call of `tool` with this scope lies wholly inside the subject."""
         if tool != self.tool:
             return False
+        if self.kind == "tool":
+            return True
+        if not self.value:
+            return False  # An empty prefix would cover everything; only the kind `tool` may.
         match self.kind:
-            case "tool":
-                return True
             case "path_prefix":
                 prefix = self.value.rstrip("/")
                 return bool(scope.paths) and all(path == prefix or path.startswith(prefix + "/") for path in scope.paths)
             case "program":
-                return bool(self.value) and scope.program == self.value
+                return scope.program == self.value
             case "command":
-                return bool(self.value) and scope.command == self.value
+                return scope.command == self.value
             case "host":
                 return bool(scope.hosts) and all(host == self.value for host in scope.hosts)
 

@@ -2,30 +2,12 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
-from palyra.domain.labels import CLEAN, Label
-from palyra.domain.tools import Subject
-from palyra.domain.verdicts import Allow, Ask, Question, Verdict
+from palyra.domain.labels import Label
+from palyra.domain.verdicts import Allow, Ask, Grant, Question, Verdict
 from palyra.policy import risk
 
 # A label names at most so many sources; a full one may hide a source that nobody has seen.
 _FULL = 16
-
-
-class Grant(Struct, frozen=True, kw_only=True):
-    """An approval that is wider than one call. No `session_id`: any session of the principal. No `until_ms`: no end.
-
-    `seen` is the label that stood in the prompt when the person said yes.
-    """
-
-    id: str
-    subject: Subject
-    principal: str
-    approval_id: str
-    session_id: str | None = None
-    until_ms: int | None = None
-    seen: Label = CLEAN
 
 
 def settle(verdict: Verdict, grants: Iterable[Grant], question: Question) -> tuple[Verdict, Grant | None]:
@@ -40,7 +22,9 @@ def settle(verdict: Verdict, grants: Iterable[Grant], question: Question) -> tup
 
 def covering(grants: Iterable[Grant], question: Question) -> Grant | None:
     """The first grant that still holds and covers the whole call."""
-    return next((grant for grant in grants if _holds(grant, question) and _covers(grant.subject, question)), None)
+    return next(
+        (grant for grant in grants if _holds(grant, question) and grant.subject.covers(question.tool.name, question.scope)), None
+    )
 
 
 def _holds(grant: Grant, question: Question) -> bool:
@@ -58,9 +42,3 @@ def _was_seen(seen: Label, now: Label) -> bool:
     if now.integrity == "trusted":
         return True
     return seen.integrity == "untrusted" and 0 < len(now.sources) < _FULL and set(now.sources) <= set(seen.sources)
-
-
-def _covers(subject: Subject, question: Question) -> bool:
-    # An empty prefix would cover every path; only the explicit kind "tool" may cover everything.
-    named = subject.kind == "tool" or bool(subject.value)
-    return named and subject.covers(question.tool.name, question.scope)

@@ -7,7 +7,7 @@ denied ones too.
 import asyncio
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,7 @@ from palyra.domain.events import (
     AnyEvent,
     ApprovalRequested,
     Attestation,
+    FileChange,
     ToolDecided,
     ToolFinished,
     ToolProgress,
@@ -242,9 +243,9 @@ class ToolFlow:
         started = _start(call)
         tool, arguments = self._parsed(call)
         sealed = b""
-        if call.proposed and call.proposed.effect == "reversible" and hasattr(tool, "foresee"):
+        if tool.spec.effect == "reversible":
             try:
-                sealed = await self._checkpoints.take(tool, arguments, run.workspace, call.call.id)
+                sealed = await self._checkpoints.take(cast("Reversible", tool), arguments, run.workspace, call.call.id)
             except PalyraError as error:
                 await run.append(_ended(call, "error", self._redactor.redact(error.message)))
                 return
@@ -334,6 +335,7 @@ class ToolFlow:
             data=data,
             size=len(body),
             duration_ms=self._clock.now_ms() - began,
+            changes=_changes(data),
             label=CLEAN,
             attestation=attestation,
         )
@@ -432,6 +434,12 @@ async def _all(tasks: Sequence[asyncio.Future[ToolFinished]]) -> None:
 
 def _done(task: asyncio.Future[ToolFinished]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is None
+
+
+def _changes(data: Any) -> tuple[FileChange, ...]:
+    """What a tool says it changed, if it says so."""
+    told = data.get("changes") if isinstance(data, dict) else None
+    return msgspec.convert(told, tuple[FileChange, ...]) if told else ()
 
 
 def _summary(text: str, size: int, artifact_id: str) -> str:

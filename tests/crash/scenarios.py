@@ -1,0 +1,252 @@
+"""What the crash suite does: scripted runs over every effect class, and a driver that behaves like a stubborn client.
+
+The driver is started again after every crash and always does the same: submit with the same ids, answer what is pending,
+wait for the end. It is the daemon's business that nothing is lost and nothing is done twice.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from palyra.app import Daemon
+from palyra.domain import ids
+from palyra.domain.errors import Conflict
+from palyra.domain.ids import OWNER
+from palyra.journal import approvals
+from palyra.journal.approvals import Approval
+from palyra.models.scripted import ScriptedCall, Turn
+from palyra.runtime.answers import Answer
+from palyra.runtime.gateway import Submission
+from palyra.runtime.session_verbs import Resolve
+from tests.inprocess import TERMINAL, entries, until
+
+PERMIT_ALL = '@id("all")\npermit (principal, action, resource);\n'
+SESSION_KEY = "crash"
+
+
+def run_id(number: int) -> str:
+    return ids.make(1_000 + number, b"crash-test")
+
+
+@dataclass
+class Scenario:
+    """`says` are (text, mode, cancel): the inputs in order, and whether the driver cancels each once it works."""
+
+    turns: dict[str, list[Turn]]
+    says: list[tuple[str, bool]]
+    policy: str = PERMIT_ALL
+    files: dict[str, str] = field(default_factory=dict)
+    # Lines that `test.once` and `test.reversible` must have written, by file, each exactly once.
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    idempotent: int = 0
+
+
+def call(name: str, **arguments: Any) -> ScriptedCall:
+    return ScriptedCall(name=name, arguments=arguments)
+
+
+def _every_effect() -> Scenario:
+    return Scenario(
+        turns={
+            "every effect": [
+                Turn(
+                    text=("I ", "begin."),
+                    calls=(
+                        call("test.pure", text="one"),
+                        call("test.idempotent", folder="keys", text="k"),
+                        call("test.reversible", path="rev.txt", line="r1"),
+                        call("test.once", path="once.txt", line="o1"),
+                        call("test.pure", text="two"),
+                        call("fs.write", path="new/deep.txt", content="deep\n"),
+                    ),
+                ),
+                Turn(calls=(call("fs.patch", edits=[{"path": "notes.md", "search": "old", "replace": "new"}]),)),
+                Turn(calls=(call("test.once", path="once.txt", line="o2"), call("test.reversible", path="rev.txt", line="r2"))),
+                Turn(text=("All ", "done.")),
+            ]
+        },
+        says=[("every effect", False)],
+        files={"notes.md": "# old title\nold text\n".replace("old text", "text")},
+        lines={"once.txt": ["o1", "o2"], "rev.txt": ["r1", "r2"]},
+        written={"notes.md": "# new title\ntext\n", "new/deep.txt": "deep\n"},
+        idempotent=1,
+    )
+
+
+def _approvals() -> Scenario:
+    scenario = _every_effect()
+    scenario.policy = (
+        '@id("run")\npermit (principal, action == Action::"run", resource);\n'
+        '@id("look")\npermit (principal, action == Action::"run_unattended", resource) when { context.effect == "pure" };\n'
+    )
+    return scenario
+
+
+def _cancels() -> Scenario:
+    return Scenario(
+        turns={
+            "long": [
+                Turn(text=("wait",), calls=(call("test.once", path="once.txt", line="o1"), call("test.sleep", ms=60_000))),
+                Turn(text=("no",)),
+            ],
+            "next": [Turn(calls=(call("test.reversible", path="rev.txt", line="r1"),)), Turn(text=("fine",))],
+        },
+        says=[("long", True), ("next", False)],
+        lines={"rev.txt": ["r1"]},
+    )
+
+
+def _mailbox() -> Scenario:
+    turns = {
+        name: [
+            Turn(calls=(call("test.once", path="once.txt", line=name), call("test.pure", text=name))),
+            Turn(text=(f"did {name}",)),
+        ]
+        for name in ("a", "b", "c")
+    }
+    return Scenario(turns=turns, says=[("a", False), ("b", False), ("c", False)], lines={"once.txt": ["a", "b", "c"]})
+
+
+_LOOKS = ("get_", "search_", "list_", "calculate", "think")
+
+
+def recorded(path: Path, number: int) -> Scenario:
+    """A recorded tool-using conversation, its tools replaced by rehearsal tools of the fitting effect class."""
+    trajectory = json.loads(path.read_text())[number]["traj"]
+    scenario = Scenario(turns={}, says=[], lines={"once.txt": []})
+    trigger = ""
+    for index, message in enumerate(trajectory):
+        if message["role"] == "user":
+            trigger = f"message {index}"
+            scenario.turns[trigger] = []
+            scenario.says.append((f"{trigger}\n{message['content']}", False))
+        elif message["role"] == "assistant" and trigger:
+            calls = []
+            for at, one in enumerate(message.get("tool_calls") or ()):
+                line = f"{index}.{at} {one['function']['name']}"
+                if one["function"]["name"].startswith(_LOOKS):
+                    calls.append(call("test.pure", text=one["function"]["arguments"]))
+                else:
+                    calls.append(call("test.once", path="once.txt", line=line))
+                    scenario.lines["once.txt"].append(line)
+            words = (message.get("content") or "").split(" ")
+            scenario.turns[trigger].append(Turn(text=tuple(word + " " for word in words if word), calls=tuple(calls)))
+    # The recording ends with a message that nobody answered.
+    if scenario.says and not scenario.turns[trigger]:
+        scenario.says.pop()
+    return scenario
+
+
+SCENARIOS: dict[str, Callable[[], Scenario]] = {
+    "every-effect": _every_effect,
+    "approvals": _approvals,
+    "cancels": _cancels,
+    "mailbox": _mailbox,
+}
+
+
+# --- the driver -------------------------------------------------------------------------------------------------------
+
+
+async def drive(daemon: Daemon, scenario: Scenario) -> str:
+    """Bring the scenario to its end, from wherever it stands. Returns the session's id."""
+    session = await daemon.sessions.resolve(OWNER, Resolve(key=SESSION_KEY))
+    for number, (text, cancels) in enumerate(scenario.says):
+        await daemon.gateway.submit(OWNER, session.session_id, Submission(text=text, run_id=run_id(number)))
+        if cancels:
+            await until(daemon, session.session_id, "tool.started", *TERMINAL, run_id=run_id(number))
+            await daemon.gateway.cancel(OWNER, run_id(number))
+    for number in range(len(scenario.says)):
+        await _see_through(daemon, scenario, session.session_id, run_id(number))
+    return session.session_id
+
+
+async def _see_through(daemon: Daemon, scenario: Scenario, session_id: str, wanted: str) -> None:
+    after = 0
+    while True:
+        for approval in await daemon.db.read(lambda tx: approvals.pending_of_run(tx, wanted)):
+            await _answer(daemon, session_id, approval)
+        entry = await until(daemon, session_id, "approval.requested", *TERMINAL, run_id=wanted, after=after)
+        if entry.kind in TERMINAL:
+            return
+        after = entry.seq
+
+
+async def _answer(daemon: Daemon, session_id: str, approval: Approval) -> None:
+    if approval.request.about == "in_doubt":
+        decision = "happened" if await _happened(daemon, session_id, approval) else "again"
+        answer = Answer(decision=decision)  # type: ignore[arg-type]
+    else:
+        answer = Answer(decision="allow")
+    try:
+        await daemon.answers.answer(OWNER, approval.approval_id, answer, "crash suite")
+    except Conflict:
+        return  # Answered before the crash.
+
+
+async def _happened(daemon: Daemon, session_id: str, approval: Approval) -> bool:
+    """A person would look: is the line there?"""
+    arguments = json.loads(approval.request.preview.body)
+    session = await daemon.sessions.get(OWNER, session_id)
+    path = Path(session.workspace, arguments["path"])
+    return path.exists() and arguments["line"] in path.read_text().splitlines()
+
+
+# --- looking at the outcome -------------------------------------------------------------------------------------------
+
+
+async def conversation_of(daemon: Daemon, session_id: str) -> dict[str, Any]:
+    """What was said and done in each run, without ids and times.
+
+    Results stand in the model's order: parallel calls may finish in any. The result of a call that a person vouched for
+    counts as its own.
+    """
+    runs: dict[str, list[Any]] = {}
+    tools: dict[str, str] = {}
+    results: dict[str, Any] = {}
+    for entry in await entries(daemon, session_id):
+        body = msgspec.json.decode(entry.event)
+        said = runs.setdefault(entry.run_id, [])
+        match entry.kind:
+            case "input.received":
+                said.append(("user", body["text"]))
+            case "model.replied":
+                calls = body.get("calls", ())
+                tools.update((each["id"], each["tool"]) for each in calls)
+                said.append(("model", body.get("text", ""), [(each["tool"], each["arguments"], each["id"]) for each in calls]))
+            case "tool.finished":
+                vouched = tools[body["call_id"]] in ("test.once", "test.idempotent")
+                results[body["call_id"]] = (body["outcome"], "" if vouched else body.get("text", ""))
+            case "run.completed" | "run.failed" | "run.cancelled":
+                said.append((entry.kind, body.get("text", "")))
+    return {run: [_with_results(each, results) for each in said] for run, said in runs.items() if run}
+
+
+def _with_results(said: Any, results: dict[str, Any]) -> Any:
+    if said[0] != "model":
+        return said
+    return (*said[:2], [(tool, arguments, results.get(call_id)) for tool, arguments, call_id in said[2]])
+
+
+def problems(scenario: Scenario, work: Path, *, cancelled: bool) -> list[str]:
+    """What is wrong with the files, in words; nothing if every effect is there exactly once."""
+    found = []
+    for name, lines in scenario.lines.items():
+        present = (work / name).read_text().splitlines() if (work / name).exists() else []
+        if Counter(present) != Counter(lines):
+            found.append(f"{name} has {present}, not {lines}")
+    for name, content in scenario.written.items():
+        if not (work / name).exists() or (work / name).read_text() != content:
+            found.append(f"{name} is not as written")
+    if scenario.idempotent and len(list((work / "keys").iterdir())) != scenario.idempotent:
+        found.append("an idempotent effect was applied under two keys")
+    if cancelled and (work / "once.txt").exists() and len((work / "once.txt").read_text().splitlines()) > 1:
+        found.append("a cancelled once effect was repeated")
+    stray = [str(path) for path in work.rglob(".palyra-tmp-*")]
+    return found + [f"left behind: {path}" for path in stray]
