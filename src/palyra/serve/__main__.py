@@ -1,0 +1,26 @@
+"""`python -m palyra.serve [--home FOLDER] [--port N]`: the daemon without the command line around it."""
+
+import argparse
+import os
+import sys
+
+from palyra import config
+from palyra.domain.errors import PalyraError
+from palyra.serve.running import serve
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="palyra.serve")
+    parser.add_argument("--home", default=None)
+    parser.add_argument("--port", type=int, default=None)
+    given = parser.parse_args()
+    try:
+        serve(config.home_folder(given.home, os.environ), port=given.port)
+    except PalyraError as error:
+        sys.stderr.write(f"error: {error.message}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""The files by which a running daemon is known: its lock, its address, the local owner's token. All of them 0600."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from palyra import config
+from palyra.domain.errors import Conflict, PalyraError
+from palyra.domain.ids import OWNER
+from palyra.transports.auth import Access
+
+_LOCK = "daemon.lock"
+_ADDRESS = "daemon.json"
+_TOKEN = "owner.token"
+
+
+class Running(Struct, frozen=True):
+    """What daemon.json says."""
+
+    pid: int
+    url: str
+    started_ms: int
+    version: str
+
+
+@contextlib.contextmanager
+def locked(home: Path) -> Iterator[None]:
+    """One daemon per home folder. The kernel lets go of the lock with the process, however that ends."""
+    descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            raise Conflict(
+                f"a daemon runs on {home} already (process {pid or 'unknown'}): use that one, or end it with kill {pid or 'PID'}",
+                pid=int(pid) if pid.isdigit() else 0,
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def announced(home: Path, running: Running) -> Iterator[None]:
+    """daemon.json says where the daemon is for as long as it is there."""
+    path = home / _ADDRESS
+    config.write_private(path, msgspec.json.encode(running))
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+async def ensure_owner_token(home: Path, access: Access) -> None:
+    """The local command line's token: made at the first start, and again whenever it is no longer good."""
+    path = home / _TOKEN
+    with contextlib.suppress(OSError, PalyraError, UnicodeDecodeError):
+        access.identify(path.read_text("ascii").strip(), "local")
+        return
+    secret, _ = await access.mint(OWNER, "command line", "owner", principal=OWNER)
+    config.write_private(path, secret.encode() + b"\n")

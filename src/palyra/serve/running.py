@@ -1,0 +1,151 @@
+"""Starting the daemon as a process, telling where it is, and stopping it cleanly. What cannot start says why and leaves nothing."""
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import palyra
+from palyra import app, config
+from palyra.app import Daemon
+from palyra.config import Loaded
+from palyra.domain.ids import OWNER
+from palyra.serve import files, logs, ollama
+from palyra.transports import listening
+from palyra.transports.auth import Access
+from palyra.transports.http.app import App
+from palyra.transports.http.calls import Parts
+from palyra.transports.http.guard import Guard
+from palyra.transports.http.server import HttpServer
+from palyra.transports.limits import Limits, Rates, Streams
+from palyra.transports.metrics import Metrics
+
+Say = Callable[[str], None]
+
+
+def serve(home: Path, *, port: int | None = None, env: Mapping[str, str] | None = None, say: Say | None = None) -> None:
+    """Run the daemon until SIGTERM or SIGINT, or PalyraError if it cannot start. `say` gets the lines for who started it."""
+    # Half a second of imports makes mostly garbage-free objects: looking for garbage among them would cost a tenth of it.
+    gc.disable()
+    environment = os.environ if env is None else env
+    loaded = config.load(home, environment)
+    server = loaded.config.server
+    listener = listening.bind(server.host, server.http_port if port is None else port)
+    try:
+        config.make_private(home)
+        with files.locked(home), asyncio.Runner(loop_factory=_new_loop) as runner:
+            runner.run(_serve(loaded, environment, listener, say or _to_stderr))
+    finally:
+        listener.close()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    import uvloop
+
+    return uvloop.new_event_loop()
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket, say: Say) -> None:
+    chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
+    url = _url(listener)
+    async with AsyncExitStack() as stack:
+        daemon = await app.start(loaded, chosen, env)
+        stack.push_async_callback(daemon.close)
+        logs.start(loaded.home, loaded.config.log.level, daemon.redactor.redact)
+        access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
+        await access.open()
+        await files.ensure_owner_token(loaded.home, access)
+        limits = _limits(loaded)
+        server = HttpServer(await _http(daemon, access, limits, url), limits)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
+        running = files.Running(os.getpid(), url, daemon.clock.now_ms(), palyra.__version__)
+
+        def ready() -> None:
+            stack.enter_context(files.announced(loaded.home, running))
+            gc.freeze()
+            gc.enable()
+            for line in _banner(daemon, url, access):
+                say(line)
+
+        await server.run_on(listener, ready)
+
+
+async def _http(daemon: Daemon, access: Access, limits: Limits, url: str) -> App:
+    """HTTP's view of the daemon."""
+    settings = daemon.loaded.config.server
+    streams = Streams(limits.streams)
+    metrics = Metrics(daemon.db, daemon.hub, daemon.runs, streams, daemon.journal_path)
+    await metrics.open()
+    access.on_revoked = streams.end
+    parts = Parts(
+        db=daemon.db,
+        clock=daemon.clock,
+        hub=daemon.hub,
+        runs=daemon.runs,
+        gateway=daemon.gateway,
+        sessions=daemon.sessions,
+        answers=daemon.answers,
+        undoing=daemon.undoing,
+        models=daemon.models,
+        catalogue=daemon.catalogue,
+        policy=daemon.policy,
+        access=access,
+        streams=streams,
+        metrics=metrics,
+        home=daemon.home,
+        journal_path=daemon.journal_path,
+        url=url,
+        notes=(*daemon.loaded.notes, *daemon.chosen.notes),
+        started_ms=daemon.clock.now_ms(),
+        version=palyra.__version__,
+    )
+    guard = Guard(
+        access,
+        Rates(limits.requests_per_second),
+        host=settings.host,
+        port=int(url.rpartition(":")[2]),
+        allowed_hosts=settings.allowed_hosts,
+        allowed_origins=settings.allowed_origins,
+    )
+    return App(parts, guard, limits)
+
+
+def _limits(loaded: Loaded) -> Limits:
+    given = loaded.config.limits
+    return Limits(
+        body_bytes=given.body_bytes,
+        headers=given.headers,
+        requests_per_second=given.requests_per_second,
+        streams=given.streams,
+    )
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _banner(daemon: Daemon, url: str, access: Access) -> list[str]:
+    login = f"{url}/login?code={access.login_code(OWNER)}"
+    workspace = daemon.sessions.default_workspace or "none: sessions say where they work"
+    return [
+        f"Palyra {palyra.__version__} runs at {url}",
+        f"  home       {daemon.home}",
+        f"  workspace  {workspace}",
+        f"  model      {daemon.chosen.default}",
+        *(f"  note       {note}" for note in (*daemon.loaded.notes, *daemon.chosen.notes)),
+        f"  log in     {login}  (once, within ten minutes)",
+        "Ctrl-C stops it; what runs goes on when it starts again.",
+    ]

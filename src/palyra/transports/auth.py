@@ -1,0 +1,142 @@
+"""Who calls: tokens, browser sessions and login links. A token is random, shown once, and kept only as its digest.
+
+Every valid token is known in memory, so that checking one costs no query and revoking one takes effect at once.
+"""
+
+import secrets
+from collections.abc import Callable
+from hashlib import sha256
+
+from msgspec import Struct
+
+from palyra.domain.errors import InvalidInput, LimitExceeded, Unauthenticated
+from palyra.domain.events import AdminChanged
+from palyra.domain.ids import SYSTEM_TAPE
+from palyra.journal import tape, tokens
+from palyra.journal.database import Database, Tx
+from palyra.journal.tokens import Token, TokenScope
+from palyra.runtime.clock import Clock
+from palyra.transports.limits import Failures
+
+PREFIX = "plr_"
+LOGIN_MS = 10 * 60_000
+BROWSER_MS = 30 * 24 * 3_600_000
+_USED_EVERY_MS = 60_000
+_MOST_CODES = 64
+_LONGEST_NAME = 100
+# What a scope may do includes what those below it may; connectors and workers have surfaces of their own.
+_RANK: dict[TokenScope, int] = {"owner": 3, "operator": 2, "viewer": 1, "connector": 0, "worker": 0}
+
+
+def allows(scope: TokenScope, needed: TokenScope) -> bool:
+    return _RANK[scope] >= _RANK[needed]
+
+
+def digest_of(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+class _Code(Struct, frozen=True):
+    principal: str
+    expires_ms: int
+
+
+class Access:
+    def __init__(self, db: Database, clock: Clock, redact: Callable[[str], str]) -> None:
+        self._db = db
+        self._clock = clock
+        self._redact = redact
+        self._tokens: dict[bytes, Token] = {}
+        self._codes: dict[bytes, _Code] = {}
+        self._used_ms: dict[str, int] = {}
+        self._failures = Failures()
+        # Told the token's id when it stops being good, so that what was opened with it can be closed.
+        self.on_revoked: Callable[[str], None] = lambda token_id: None
+
+    async def open(self) -> None:
+        self._tokens = dict(await self._db.read(tokens.valid))
+
+    # --- tokens -------------------------------------------------------------------------------------------------------
+
+    def identify(self, secret: str, address: str) -> Token:
+        """The token behind a secret, or Unauthenticated that says what to do; `address` is where the caller sits."""
+        digest = digest_of(secret)
+        token = self._tokens.get(digest)
+        if token is None:
+            self._failures.note(address)
+            raise Unauthenticated("this token is not valid: it is mistyped, or it was revoked; see `palyra token create`")
+        now = self._clock.now_ms()
+        if 0 < token.expires_ms <= now:
+            del self._tokens[digest]
+            self.on_revoked(token.token_id)
+            raise Unauthenticated("this token has expired: log in again, or see `palyra token create`")
+        if now - self._used_ms.get(token.token_id, 0) > _USED_EVERY_MS:
+            self._used_ms[token.token_id] = now
+            self._db.write(lambda tx: tokens.used(tx, token.token_id))
+        return token
+
+    async def mint(self, by: str, name: str, scope: TokenScope, *, principal: str, expires_ms: int = 0) -> tuple[str, Token]:
+        """A new token and its secret, which is known to nobody else from now on."""
+        name = self._redact(name).strip()
+        if not name or len(name) > _LONGEST_NAME:
+            raise InvalidInput(f"a token needs a name of at most {_LONGEST_NAME} characters, so that it can be told from others")
+        now = self._clock.now_ms()
+        if expires_ms and expires_ms <= now:
+            raise InvalidInput("expires_ms lies in the past; it is a time in milliseconds since 1970, 0 for never")
+        secret = PREFIX + secrets.token_urlsafe(32)
+        digest = digest_of(secret)
+        token = Token(self._clock.new_id(), name, principal, scope, now, expires_ms)
+        event = AdminChanged(what="token", action="created", subject=token.token_id, details={"name": name, "scope": scope})
+
+        def step(tx: Tx) -> None:
+            tokens.add(tx, token, digest)
+            tape.append(tx, SYSTEM_TAPE, by, [event])
+
+        await self._db.write(step)
+        self._tokens[digest] = token
+        return secret, token
+
+    async def revoke(self, by: str, token_id: str) -> Token:
+        event = AdminChanged(what="token", action="revoked", subject=token_id)
+
+        def step(tx: Tx) -> Token:
+            before = tokens.get(tx, token_id)
+            if before.revoked_ms:
+                return before
+            tape.append(tx, SYSTEM_TAPE, by, [event])
+            return tokens.revoke(tx, token_id)
+
+        # Forgotten first: nobody gets in with it while the step is on its way to the disk.
+        kept, self._tokens = self._tokens, {digest: token for digest, token in self._tokens.items() if token.token_id != token_id}
+        try:
+            revoked = await self._db.write(step)
+        except BaseException:
+            self._tokens = {**kept, **self._tokens}
+            raise
+        self._used_ms.pop(token_id, None)
+        self.on_revoked(token_id)
+        return revoked
+
+    async def listing(self) -> list[Token]:
+        return await self._db.read(tokens.listing)
+
+    # --- login links --------------------------------------------------------------------------------------------------
+
+    def login_code(self, principal: str) -> str:
+        """A code that opens one browser session, once, within ten minutes."""
+        now = self._clock.now_ms()
+        self._codes = {digest: code for digest, code in self._codes.items() if code.expires_ms > now}
+        if len(self._codes) >= _MOST_CODES:
+            raise LimitExceeded(f"{_MOST_CODES} login links are waiting to be used: use one, or wait ten minutes")
+        code = secrets.token_urlsafe(32)
+        self._codes[digest_of(code)] = _Code(principal, now + LOGIN_MS)
+        return code
+
+    async def redeem(self, code: str, address: str) -> tuple[str, Token]:
+        """A browser session for a login code, which is then used up."""
+        found = self._codes.pop(digest_of(code), None)
+        now = self._clock.now_ms()
+        if found is None or found.expires_ms <= now:
+            self._failures.note(address)
+            raise Unauthenticated("this login link was used already or is older than ten minutes: get a new one with `palyra up`")
+        return await self.mint(found.principal, "browser", "owner", principal=found.principal, expires_ms=now + BROWSER_MS)

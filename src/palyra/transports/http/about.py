@@ -1,0 +1,159 @@
+"""What the daemon says about itself: health, status, models, tools, usage, metrics, and the page at its address."""
+
+from base64 import b64encode
+from hashlib import sha256
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.domain.errors import PalyraError
+from palyra.domain.tools import ToolSpec
+from palyra.journal import tape, usage
+from palyra.journal.usage import GroupBy, UsageRow
+from palyra.transports.http.calls import HTML, METRICS, Answer, Call, Count, Input, Limit, Nothing, Parts, Ulid, ok
+
+
+class Health(Struct, frozen=True):
+    status: Literal["ok"]
+    version: str
+
+
+class Ready(Struct, frozen=True):
+    status: Literal["ready", "unavailable"]
+    reason: str = ""
+
+
+class ModelInfo(Struct, frozen=True):
+    name: str
+    provider: str
+    model: str
+    context_tokens: int
+    default: bool
+    healthy: bool
+
+
+class ModelList(Struct, frozen=True):
+    models: list[ModelInfo]
+
+
+class ToolList(Struct, frozen=True):
+    tools: list[ToolSpec]
+
+
+class UsageQuery(Input, frozen=True, kw_only=True):
+    by: GroupBy = "day"
+    since_ms: Count = 0
+    session_id: Ulid = ""
+    limit: Limit = 100
+
+
+class UsageList(Struct, frozen=True):
+    usage: list[UsageRow]
+
+
+class PolicyState(Struct, frozen=True):
+    version: str
+    preset: str
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    version: str
+    url: str
+    home: str
+    workspace: str
+    models: list[ModelInfo]
+    policy: PolicyState
+    tools: list[str]
+    runs_working: int
+    watchers: int
+    entries: int
+    notes: tuple[str, ...]
+    started_ms: int
+    uptime_ms: int
+
+
+async def healthz(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(Health("ok", call.parts.version))
+
+
+async def readyz(call: Call[Nothing, Nothing]) -> Answer:
+    try:
+        await call.parts.db.read(tape.last_position)
+    except PalyraError as error:
+        return ok(Ready("unavailable", error.message), 503)
+    return ok(Ready("ready"))
+
+
+async def metrics(call: Call[Nothing, Nothing]) -> Answer:
+    return Answer(200, await call.parts.metrics.text(), METRICS)
+
+
+async def status(call: Call[Nothing, Nothing]) -> Answer:
+    parts = call.parts
+    return ok(
+        Status(
+            version=parts.version,
+            url=parts.url,
+            home=str(parts.home),
+            workspace=parts.sessions.default_workspace,
+            models=_models(parts),
+            policy=PolicyState(parts.policy.version, parts.policy.preset),
+            tools=[spec.name for spec in parts.catalogue.specs()],
+            runs_working=parts.runs.working,
+            watchers=parts.hub.watchers,
+            entries=await parts.db.read(tape.last_position),
+            notes=parts.notes,
+            started_ms=parts.started_ms,
+            uptime_ms=parts.clock.now_ms() - parts.started_ms,
+        )
+    )
+
+
+async def models(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(ModelList(_models(call.parts)))
+
+
+def _models(parts: Parts) -> list[ModelInfo]:
+    healthy = parts.models.health(parts.clock.now_ms())
+    return [
+        ModelInfo(target.name, target.provider, target.model, target.context_tokens, at == 0, healthy[target.provider])
+        for at, target in enumerate(parts.models.targets)
+    ]
+
+
+async def tools(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(ToolList(list(call.parts.catalogue.specs())))
+
+
+async def used(call: Call[UsageQuery, Nothing]) -> Answer:
+    query = call.query
+    rows = await call.parts.db.read(
+        lambda tx: usage.summed(
+            tx, call.principal, query.by, since_ms=query.since_ms, session_id=query.session_id, limit=query.limit
+        )
+    )
+    return ok(UsageList(rows))
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+_STYLE = """:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}
+code{font:0.95em ui-monospace,monospace;padding:0.1em 0.3em;border-radius:0.3em;background:rgba(127,127,127,0.15)}"""
+_PAGE = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Palyra</title><style>{_STYLE}</style></head>
+<body><main><h1>Palyra is running</h1>
+<p>Talk to it from a terminal: <code>palyra chat</code>, or <code>palyra ask "what is in this folder?"</code></p>
+<p>What it is doing: <code>palyra status</code>. What waits for you: <code>palyra approvals</code>. Stop everything:
+<code>palyra stop</code>.</p>
+<p>Programs use the <a href="/openapi.json">HTTP API</a> with a token from <code>palyra token create</code>.</p>
+</main></body></html>
+""".encode()
+_CSP = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+).encode()
+
+
+async def page(call: Call[Nothing, Nothing]) -> Answer:
+    return Answer(200, _PAGE, HTML, ((b"content-security-policy", _CSP),))

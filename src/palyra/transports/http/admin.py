@@ -1,0 +1,156 @@
+"""Tokens, browser sessions and policy over HTTP: what changes who may do what. Every change is on the system tape."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain.errors import InvalidInput
+from palyra.domain.events import AdminChanged
+from palyra.domain.ids import SYSTEM_TAPE
+from palyra.domain.verdicts import Origin, Question
+from palyra.journal import tape
+from palyra.journal.tokens import Token, TokenScope
+from palyra.policy.sources import Problem
+from palyra.transports.auth import BROWSER_MS
+from palyra.transports.http.calls import Answer, Call, Count, Input, Nothing, Ulid, ok
+from palyra.transports.http.guard import COOKIE
+
+
+class NewToken(Input, frozen=True, kw_only=True):
+    """`expires_ms`: a time, 0 for never."""
+
+    name: str
+    scope: TokenScope
+    expires_ms: Count = 0
+
+
+class MadeToken(Struct, frozen=True):
+    """`token` is shown this once and kept nowhere."""
+
+    token: str
+    info: Token
+
+
+class TokenList(Struct, frozen=True):
+    tokens: list[Token]
+
+
+class LoginLink(Struct, frozen=True):
+    url: str
+
+
+class Login(Input, frozen=True, kw_only=True):
+    code: str
+
+
+class Rule(Struct, frozen=True):
+    id: str
+    effect: str
+    reason: str
+    file: str
+    line: int
+
+
+class PolicyInForce(Struct, frozen=True):
+    version: str
+    preset: str
+    folder: str
+    policies: list[Rule]
+    problems: list[Problem]
+
+
+class Explain(Input, frozen=True, kw_only=True):
+    """A call that nobody makes, to see how it would be decided."""
+
+    tool: str
+    arguments: dict[str, Any]
+    session_id: Ulid | None = None
+    origin: Origin = "interactive"
+
+
+# --- tokens and browser sessions --------------------------------------------------------------------------------------
+
+
+async def list_tokens(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(TokenList(await call.parts.access.listing()))
+
+
+async def create_token(call: Call[Nothing, NewToken]) -> Answer:
+    body = call.body
+    secret, token = await call.parts.access.mint(
+        call.principal, body.name, body.scope, principal=call.principal, expires_ms=body.expires_ms
+    )
+    return ok(MadeToken(secret, token), 201)
+
+
+async def revoke_token(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.access.revoke(call.principal, call.path["token_id"]))
+
+
+async def login_link(call: Call[Nothing, Nothing]) -> Answer:
+    code = call.parts.access.login_code(call.principal)
+    return ok(LoginLink(f"{call.parts.url}/login?code={code}"))
+
+
+async def login(call: Call[Login, Nothing]) -> Answer:
+    secret, _ = await call.parts.access.redeem(call.query.code, call.address)
+    return Answer(303, headers=((b"location", b"/"), (b"set-cookie", _cookie(secret, BROWSER_MS // 1000))))
+
+
+async def logout(call: Call[Nothing, Nothing]) -> Answer:
+    """End the browser's session. A token that was made for a program stays good: it is revoked by its id."""
+    if call.by_cookie:
+        await call.parts.access.revoke(call.principal, call.token.token_id)
+    return Answer(204, headers=((b"set-cookie", _cookie("", 0)),))
+
+
+def _cookie(value: str, seconds: int) -> bytes:
+    return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}".encode()
+
+
+# --- policy -----------------------------------------------------------------------------------------------------------
+
+
+async def policy(call: Call[Nothing, Nothing]) -> Answer:
+    from palyra.policy.store import check
+
+    store = call.parts.policy
+    problems = await asyncio.to_thread(check, store.folder, store.preset)
+    rules = [Rule(rule.id, rule.effect, rule.reason, rule.file, rule.line) for rule in store.current.rules]
+    return ok(PolicyInForce(store.version, store.preset, str(store.folder or ""), rules, problems))
+
+
+async def explain(call: Call[Nothing, Explain]) -> Answer:
+    parts, body = call.parts, call.body
+    tool, arguments, _ = parts.catalogue.parse(body.tool, body.arguments)
+    workspace, channel = parts.sessions.default_workspace, ""
+    if body.session_id is not None:
+        session = await parts.sessions.get(call.principal, body.session_id)
+        workspace, channel = session.workspace, session.channel
+    if not workspace:
+        raise InvalidInput("there is no workspace to judge this in: name a session that has one")
+    scope = await asyncio.to_thread(tool.scope, arguments, workspace)
+    question = Question(
+        principal=call.principal,
+        session_id=body.session_id or parts.clock.new_id(),
+        tool=tool.spec,
+        scope=scope,
+        origin=body.origin,
+        now_ms=parts.clock.now_ms(),
+        channel=channel,
+    )
+    return ok(parts.policy.explain(question))
+
+
+async def reload(call: Call[Nothing, Nothing]) -> Answer:
+    reloaded = await asyncio.to_thread(call.parts.policy.reload)
+    event = AdminChanged(
+        what="policy",
+        action="rejected" if reloaded.problems else "reloaded",
+        subject=reloaded.version,
+        details=msgspec.to_builtins({"added": reloaded.added, "removed": reloaded.removed, "problems": reloaded.problems}),
+    )
+    await call.parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [event]))
+    return ok(reloaded)

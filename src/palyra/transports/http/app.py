@@ -1,0 +1,237 @@
+"""The ASGI application: find the route, check the caller, decode, call the handler, send. Everything it refuses, it says why.
+
+No framework stands between the socket and the handler: the way of a submission is a dozen dictionary lookups and one decode.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from palyra.domain.errors import NotFound, PalyraError, Unavailable
+from palyra.journal.tokens import Token
+from palyra.transports.http import openapi, reading, table
+from palyra.transports.http.calls import Answer, Call, Headers, Nothing, Parts, Receive, Scope, Send, Streaming, encode
+from palyra.transports.http.errors import CLOSING, MethodNotAllowed, TooManyHeaders, body_of, internal, status_of
+from palyra.transports.http.guard import Guard
+from palyra.transports.http.routes import Endpoint, Gives, Route, Table
+from palyra.transports.http.streams import headers_of, send_answer, send_stream
+from palyra.transports.http.watching import cursor_for
+from palyra.transports.http.websocket import WS_PATH, Conversation
+from palyra.transports.limits import Limits
+
+log = logging.getLogger("palyra.http")
+
+
+class App:
+    def __init__(self, parts: Parts, guard: Guard, limits: Limits) -> None:
+        self._parts = parts
+        self._guard = guard
+        self._limits = limits
+        self._document = b""
+        about_itself = Route(
+            method="GET",
+            path="/openapi.json",
+            summary="this document",
+            handler=self._openapi,
+            scope=None,
+            gives=(Gives(200, dict[str, Any]),),
+        )
+        self.routes: tuple[Route[Any, Any], ...] = (*table.ROUTES, about_itself)
+        self._table = Table(self.routes)
+        self._exchanges = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._exchanges += 1
+        try:
+            if scope["type"] == "http":
+                await self._http(scope, receive, send)
+            elif scope["type"] == "websocket":
+                await self._websocket(scope, receive, send)
+        finally:
+            self._exchanges -= 1
+
+    def close(self) -> None:
+        """End every stream; what is being answered is still answered."""
+        self._parts.streams.close()
+
+    async def _openapi(self, call: Call[Nothing, Nothing]) -> Answer:
+        if not self._document:
+            self._document = encode(openapi.document(self.routes, self._parts.version))
+        return Answer(200, self._document)
+
+    # --- HTTP ---------------------------------------------------------------------------------------------------------
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        label = "unknown"
+        extra: Headers = ()
+        try:
+            self._check(scope, headers)
+            extra = _cors(self._guard.foreign_origin(headers))
+            if extra and scope["method"] == "OPTIONS":
+                await send_answer(send, Answer(204, headers=_PREFLIGHT), extra)
+                return
+            endpoint, path = self._find(scope["path"], scope["method"])
+            label = endpoint.label
+            call = await self._call(endpoint, path, scope, headers, receive)
+            outcome = await endpoint.route.handler(call)
+            if isinstance(outcome, Streaming):
+                with self._place(call.token) as ended:
+                    self._parts.metrics.request(label, 200, time.perf_counter() - begun)
+                    await self._stream(scope, outcome, receive, send, ended, extra)
+                return
+        except PalyraError as error:
+            outcome = _refusal(error)
+        except reading.Gone:
+            return
+        except _Broken as broken:
+            raise broken.error from None
+        except Exception:  # noqa: BLE001  the boundary: whatever it was, the caller gets an answer and the log a trace
+            outcome = self._failed(label)
+        await send_answer(send, outcome, extra)
+        self._parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
+
+    async def _stream(
+        self, scope: Scope, outcome: Streaming, receive: Receive, send: Send, ended: asyncio.Event, extra: Headers
+    ) -> None:
+        if scope["method"] == "HEAD":
+            await outcome.chunks.aclose()
+            await send_answer(send, Answer(200, media=outcome.media, headers=outcome.headers), extra)
+            return
+        try:
+            await send_stream(outcome, receive, send, ended=ended, heartbeat_s=self._limits.heartbeat_s, extra=extra)
+        except Exception as error:
+            # The answer has begun: it can only break off now, and must not look complete.
+            raise _Broken(error) from error
+
+    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """What is refused before anything else is looked at."""
+        raw = scope["headers"]
+        self._guard.check_host(raw, headers)
+        if len(raw) > self._limits.headers:
+            raise TooManyHeaders(f"a request may have {self._limits.headers} headers (limits.headers)", limit=self._limits.headers)
+        if self._exchanges > self._limits.exchanges:
+            raise Unavailable(f"{self._limits.exchanges} requests and streams are open: try again when some have ended")
+
+    def _find(self, path: str, method: str) -> tuple[Endpoint, dict[str, str]]:
+        found = self._table.find(path)
+        if found is None:
+            raise NotFound(f"there is nothing at {path[:200]}: see /openapi.json")
+        endpoints, values = found
+        endpoint = endpoints.get("GET" if method == "HEAD" else method)
+        if endpoint is None:
+            allowed = sorted(endpoints)
+            raise MethodNotAllowed(f"{path[:200]} takes {', '.join(allowed)}, not {method[:20]}", allowed=allowed)
+        return endpoint, values
+
+    async def _call(
+        self, endpoint: Endpoint, path: dict[str, str], scope: Scope, headers: dict[bytes, bytes], receive: Receive
+    ) -> Call[Any, Any]:
+        address = _address(scope)
+        token, by_cookie = self._guard.admit(endpoint.route, headers, address)
+        reading.check_path(path)
+        query = reading.query(endpoint, scope["query_string"])
+        if endpoint.decode is None:
+            body = endpoint.default_body
+        else:
+            raw = await reading.read_body(receive, headers, self._limits)
+            body = reading.body(endpoint, raw, headers.get(b"content-type"))
+        return Call(self._parts, token, path, query, body, headers, address, by_cookie)
+
+    @contextmanager
+    def _place(self, token: Token) -> Iterator[asyncio.Event]:
+        """A place for a stream, which ends with the token."""
+        with self._parts.streams.open(token.token_id) as ended:
+            left_ms = token.expires_ms - self._parts.clock.now_ms()
+            timer = asyncio.get_running_loop().call_later(left_ms / 1000, ended.set) if token.expires_ms else None
+            try:
+                yield ended
+            finally:
+                if timer is not None:
+                    timer.cancel()
+
+    def _failed(self, label: str) -> Answer:
+        reference = self._parts.clock.new_id()
+        log.exception("%s failed (%s)", label, reference)
+        return _refusal(internal(reference))
+
+    # --- WebSocket ----------------------------------------------------------------------------------------------------
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        await receive()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        label = "unknown"
+        try:
+            self._check(scope, headers)
+            endpoint, path = self._find(scope["path"], "GET")
+            label = endpoint.label
+            if endpoint.route.path != WS_PATH:
+                raise NotFound(f"{scope['path'][:200]} does not speak WebSocket")
+            token, by_cookie = self._guard.admit(endpoint.route, headers, _address(scope))
+            self._guard.check_origin(headers, by_cookie=by_cookie)
+            reading.check_path(path)
+            after = reading.query(endpoint, scope["query_string"]).after
+            session_id = path["session_id"]
+            await cursor_for(self._parts, token.principal, session_id, after)
+            with self._place(token) as ended:
+                await send({"type": "websocket.accept", "headers": headers_of(())})
+                self._parts.metrics.request(label, 101, time.perf_counter() - begun)
+                await Conversation(self._parts, self._guard, token, session_id, receive, send).run(after, ended)
+            return
+        except PalyraError as error:
+            outcome = _refusal(error)
+        await _deny(scope, send, outcome)
+        self._parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
+
+
+class _Broken(Exception):
+    """A stream that ended in an error after it had begun."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+async def _deny(scope: Scope, send: Send, outcome: Answer) -> None:
+    """Refuse an upgrade with the same answer that HTTP would give."""
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    headers = [*headers_of(outcome.headers), (b"content-type", outcome.media)]
+    await send({"type": "websocket.http.response.start", "status": outcome.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": outcome.body})
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"
+
+
+def _refusal(error: PalyraError) -> Answer:
+    status = status_of(error)
+    headers: list[tuple[bytes, bytes]] = []
+    if status in CLOSING:
+        headers.append((b"connection", b"close"))
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if status == 405:
+        headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
+    if "retry_after_ms" in error.details:
+        headers.append((b"retry-after", b"%d" % (error.details["retry_after_ms"] // 1000 + 1)))
+    return Answer(status, body_of(error), headers=tuple(headers))
+
+
+_PREFLIGHT: Headers = (
+    (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE"),
+    (b"access-control-allow-headers", b"authorization, content-type, last-event-id"),
+    (b"access-control-max-age", b"600"),
+)
+
+
+def _cors(origin: bytes | None) -> Headers:
+    """Only the origins that the operator named may read answers; nobody else's pages are told anything."""
+    return () if origin is None else ((b"access-control-allow-origin", origin), (b"vary", b"origin"))

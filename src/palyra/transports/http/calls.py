@@ -1,0 +1,127 @@
+"""What a handler gets and what it gives back. A handler translates: it calls one verb of the core and names the status."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from palyra.journal.tokens import Token
+
+if TYPE_CHECKING:
+    from palyra.journal.database import Database
+    from palyra.policy.store import PolicyStore
+    from palyra.runtime.answers import Answers
+    from palyra.runtime.clock import Clock
+    from palyra.runtime.gateway import Gateway
+    from palyra.runtime.hub import Hub
+    from palyra.runtime.routing import Models
+    from palyra.runtime.runs import Runs
+    from palyra.runtime.session_verbs import Sessions
+    from palyra.runtime.undo import Undoing
+    from palyra.tools.catalogue import Catalogue
+    from palyra.transports.auth import Access
+    from palyra.transports.limits import Streams
+    from palyra.transports.metrics import Metrics
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = tuple[tuple[bytes, bytes], ...]
+
+JSON = b"application/json"
+SSE = b"text/event-stream"
+NDJSON = b"application/x-ndjson"
+HTML = b"text/html; charset=utf-8"
+METRICS = b"text/plain; version=0.0.4; charset=utf-8"
+
+ULID_PATTERN = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
+# The greatest whole number that every JSON reader keeps exact, and that fits every column.
+Count = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
+Limit = Annotated[int, Meta(ge=1, le=500)]
+Ulid = Annotated[str, Meta(pattern=ULID_PATTERN)]
+
+ANYBODY = Token("", "anybody", "", "worker", 0)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The running daemon as far as HTTP needs it, filled in by whoever starts it."""
+
+    db: "Database"
+    clock: "Clock"
+    hub: "Hub"
+    runs: "Runs"
+    gateway: "Gateway"
+    sessions: "Sessions"
+    answers: "Answers"
+    undoing: "Undoing"
+    models: "Models"
+    catalogue: "Catalogue"
+    policy: "PolicyStore"
+    access: "Access"
+    streams: "Streams"
+    metrics: "Metrics"
+    home: Path
+    journal_path: Path
+    url: str
+    notes: tuple[str, ...]
+    started_ms: int
+    version: str
+
+
+class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what comes in: query parameters and bodies. What is not declared is refused."""
+
+
+class Nothing(Input, frozen=True, kw_only=True):
+    """No parameters, or an empty object."""
+
+
+Q = TypeVar("Q", bound=Struct)
+B = TypeVar("B", bound=Struct)
+
+
+@dataclass(slots=True)
+class Call(Generic[Q, B]):
+    """One request, checked and decoded."""
+
+    parts: Parts
+    token: Token
+    path: dict[str, str]
+    query: Q
+    body: B
+    headers: dict[bytes, bytes]
+    address: str
+    by_cookie: bool = False
+
+    @property
+    def principal(self) -> str:
+        return self.token.principal
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int
+    body: bytes = b""
+    media: bytes = JSON
+    headers: Headers = ()
+
+
+@dataclass(slots=True)
+class Streaming:
+    """An answer that comes in pieces until its end or the client's. `heartbeat` is sent when there was nothing else for a while."""
+
+    media: bytes
+    chunks: AsyncGenerator[bytes, None]
+    heartbeat: bytes = b""
+    headers: Headers = field(default=())
+
+
+encode = msgspec.json.Encoder().encode
+
+
+def ok(value: Any, status: int = 200) -> Answer:
+    return Answer(status, encode(value))

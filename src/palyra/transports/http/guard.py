@@ -1,0 +1,102 @@
+"""Who may talk to us at all: Host and Origin, so that no page elsewhere can; then the token, its scope, and how often."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from palyra.domain.errors import Forbidden, Unauthenticated
+from palyra.journal.tokens import Token
+from palyra.transports.auth import Access, allows
+from palyra.transports.http.calls import ANYBODY
+from palyra.transports.http.errors import WrongHost
+from palyra.transports.http.routes import Route
+from palyra.transports.limits import Rates
+
+COOKIE = "palyra_session"
+CSRF_HEADER = b"x-palyra-csrf"
+_ALWAYS = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Guard:
+    def __init__(
+        self, access: Access, rates: Rates, *, host: str, port: int, allowed_hosts: Sequence[str], allowed_origins: Sequence[str]
+    ) -> None:
+        self._access = access
+        self._rates = rates
+        names = {*_ALWAYS, f"[{host}]" if ":" in host else host}
+        own = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
+        self._hosts = frozenset(each.lower().encode() for each in (*own, *allowed_hosts))
+        self._origins = frozenset(each.rstrip("/").lower().encode() for each in allowed_origins)
+
+    def check_host(self, raw: Sequence[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
+        """A browser that was tricked into taking us for another server (DNS rebinding) says so in its Host header."""
+        host = headers.get(b"host")
+        if host is None or (len(headers) != len(raw) and sum(name == b"host" for name, _ in raw) > 1):
+            raise WrongHost("a request needs exactly one Host header")
+        if host.lower() not in self._hosts:
+            raise WrongHost(
+                f"this daemon is not {host[:100].decode('latin-1')!r}: call it by its address, or add the name to "
+                "server.allowed_hosts",
+                host=host[:100].decode("latin-1"),
+            )
+
+    def foreign_origin(self, headers: dict[bytes, bytes]) -> bytes | None:
+        """The origin of another site that was allowed in, or None if there is no other site involved."""
+        origin = headers.get(b"origin")
+        return origin if origin is not None and origin.lower() in self._origins else None
+
+    def check_origin(self, headers: dict[bytes, bytes], *, by_cookie: bool) -> None:
+        """Anything with effects, and every WebSocket, comes from our own pages or from no page at all."""
+        origin = headers.get(b"origin")
+        if origin is None:
+            if by_cookie:
+                raise Forbidden("a browser session needs an Origin header here; programs use a token instead")
+            return
+        host = headers[b"host"].lower()
+        lowered = origin.lower()
+        if lowered not in (b"http://" + host, b"https://" + host) and lowered not in self._origins:
+            raise Forbidden(
+                f"pages of {origin[:100].decode('latin-1')!r} may not do this: add the origin to server.allowed_origins if you "
+                "trust it",
+                origin=origin[:100].decode("latin-1"),
+            )
+
+    def admit(self, route: Route[Any, Any], headers: dict[bytes, bytes], address: str) -> tuple[Token, bool]:
+        """The caller's token and whether a cookie carried it. Open routes know nobody."""
+        if route.scope is None:
+            self._rates.take(address)
+            return ANYBODY, False
+        token, by_cookie = self.identify(headers, address)
+        self._rates.take(token.token_id)
+        if not allows(token.scope, route.scope):
+            raise Forbidden(f"a token with scope {token.scope} may not do this: it needs {route.scope}", scope=token.scope)
+        if route.has_effects:
+            self.check_origin(headers, by_cookie=by_cookie)
+            if by_cookie and headers.get(CSRF_HEADER) != b"1":
+                raise Forbidden("a browser session must send the header X-Palyra-CSRF: 1 with everything that has effects")
+        return token, by_cookie
+
+    def identify(self, headers: dict[bytes, bytes], address: str) -> tuple[Token, bool]:
+        authorization = headers.get(b"authorization")
+        by_cookie = authorization is None
+        secret = _bearer(authorization) if authorization is not None else _cookie(headers.get(b"cookie", b""))
+        if not secret:
+            self._rates.take(address)
+            raise Unauthenticated("this needs a token: send Authorization: Bearer TOKEN, or log in with the link of `palyra up`")
+        return self._access.identify(secret, address), by_cookie
+
+    def take(self, token: Token) -> None:
+        """Count one message of an open WebSocket like a request."""
+        self._rates.take(token.token_id)
+
+
+def _bearer(authorization: bytes) -> str:
+    scheme, _, secret = authorization.partition(b" ")
+    return secret.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+
+
+def _cookie(header: bytes) -> str:
+    for pair in header.decode("latin-1").split(";"):
+        name, _, value = pair.partition("=")
+        if name.strip() == COOKIE:
+            return value.strip()
+    return ""

@@ -1,0 +1,154 @@
+"""The journal over HTTP: one entry, verify, export, backup. Long work happens on threads and stops when nobody waits for it."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from palyra.domain.errors import Unavailable
+from palyra.domain.events import AdminChanged
+from palyra.domain.ids import SYSTEM_TAPE
+from palyra.journal import sqlite_files, tape
+from palyra.journal.database import Tx
+from palyra.journal.tape import Stored
+from palyra.journal.verify import Bad, Report
+from palyra.transports.http.calls import NDJSON, SSE, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, encode, ok
+from palyra.transports.http.watching import HEARTBEAT
+
+_PAGE = 1_000
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """`bad` is the first bad entry; `pages` is what the database says of its file; `guards` are append-only rules that are gone."""
+
+    ok: bool
+    entries: int
+    tapes: int
+    bad: Bad | None
+    pages: list[str]
+    guards: list[str]
+
+
+class Progress(Struct, frozen=True):
+    entries: int
+
+
+class Export(Input, frozen=True, kw_only=True):
+    """`after`: a position in the journal, or in the session's tape if there is a session."""
+
+    session_id: Ulid = ""
+    after: Count = 0
+
+
+class Backup(Input, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(pattern="^$|^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = ""
+
+
+class BackedUp(Struct, frozen=True):
+    path: str
+    entries: int
+
+
+async def entry(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.db.read(lambda tx: tape.entry_at(tx, int(call.path["position"]))))
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+class _Abandoned(Exception):
+    """Nobody waits for this any more."""
+
+
+async def verify(call: Call[Nothing, Nothing]) -> Answer | Streaming:
+    if SSE in call.headers.get(b"accept", b""):
+        return Streaming(SSE, _verify_events(call.parts), HEARTBEAT)
+    return ok(await asyncio.to_thread(_verify, call.parts.journal_path, lambda entries: None))
+
+
+async def _verify_events(parts: Parts) -> AsyncGenerator[bytes, None]:
+    loop = asyncio.get_running_loop()
+    seen: asyncio.Queue[int] = asyncio.Queue()
+    abandoned = False
+
+    def progress(entries: int) -> None:
+        if abandoned:
+            raise _Abandoned
+        loop.call_soon_threadsafe(seen.put_nowait, entries)
+
+    work = asyncio.create_task(asyncio.to_thread(_verify, parts.journal_path, progress))
+    try:
+        while not work.done():
+            waiting = asyncio.create_task(seen.get())
+            await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if waiting.done() and not waiting.cancelled():
+                yield b"event: progress\ndata: %b\n\n" % encode(Progress(waiting.result()))
+        yield b"event: report\ndata: %b\n\n" % encode(work.result())
+    finally:
+        abandoned = True
+        work.cancel()
+
+
+def _verify(path: Path, progress: Callable[[int], None]) -> Verified:
+    pages = sqlite_files.page_problems(path)
+    try:
+        report = sqlite_files.inspect(path, progress)
+        guards = sqlite_files.missing_guards(path)
+    except Unavailable as error:
+        # A file that cannot be read to its end is an answer, not a failure to give one.
+        return Verified(ok=False, entries=0, tapes=0, bad=None, pages=[*pages, error.message], guards=[])
+    return Verified(
+        ok=report.ok and not pages and not guards,
+        entries=report.entries,
+        tapes=report.tapes,
+        bad=report.bad,
+        pages=pages,
+        guards=guards,
+    )
+
+
+# --- export and backup ------------------------------------------------------------------------------------------------
+
+
+async def export(call: Call[Export, Nothing]) -> Streaming:
+    query = call.query
+    if query.session_id:
+        await call.parts.sessions.get(call.principal, query.session_id)
+    last = await call.parts.db.read(lambda tx: tape.head(tx, query.session_id) if query.session_id else tape.last_position(tx))
+    disposition = b'attachment; filename="palyra-%b.ndjson"' % (query.session_id or "journal").encode()
+    return Streaming(NDJSON, _lines(call.parts, query, last), headers=((b"content-disposition", disposition),))
+
+
+async def _lines(parts: Parts, query: Export, last: int) -> AsyncGenerator[bytes, None]:
+    """Entries as they are now: those appended meanwhile are for the next export."""
+    cursor = query.after
+    while cursor < last:
+        at, most = cursor, min(_PAGE, last - cursor)
+
+        def page(tx: Tx, at: int = at, most: int = most) -> list[Stored]:
+            return tape.after(tx, query.session_id, at, most) if query.session_id else tape.everything_after(tx, at, most)
+
+        stored = await parts.db.read(page)
+        if not stored:
+            return
+        cursor = stored[-1].seq if query.session_id else stored[-1].position
+        yield b"\n".join([entry.wire for entry in stored]) + b"\n"
+
+
+async def backup(call: Call[Nothing, Backup]) -> Answer:
+    parts = call.parts
+    name = call.body.name or time.strftime("journal-%Y%m%d-%H%M%S.db", time.gmtime(parts.clock.now_ms() / 1000))
+    target = parts.home / "backups" / name
+
+    def copy() -> Report:
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        return sqlite_files.backup(parts.journal_path, target)
+
+    report = await asyncio.to_thread(copy)
+    made = AdminChanged(what="journal", action="backed up", subject=name, details={"entries": report.entries})
+    await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [made]))
+    return ok(BackedUp(str(target), report.entries))

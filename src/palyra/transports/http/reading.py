@@ -1,0 +1,116 @@
+"""Reading requests: query and body into typed values. Nothing that is malformed, too large or too slow gets further than this."""
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from palyra.domain.errors import InvalidInput
+from palyra.transports.http.calls import Receive
+from palyra.transports.http.errors import BodyTooLarge, BodyTooSlow, WrongMediaType
+from palyra.transports.http.routes import PATTERNS, Endpoint
+from palyra.transports.limits import Limits
+
+_MOST_PARAMETERS = 32
+# A client that is still sending when it is refused may never read why; so much more is taken in and thrown away first.
+_DRAINED = 8
+_DRAIN_S = 2.0
+
+
+class Gone(Exception):
+    """The client went away while it was still sending."""
+
+
+def check_path(values: dict[str, str]) -> None:
+    for name, value in values.items():
+        if not PATTERNS[name].match(value):
+            raise InvalidInput(f"{name} in the address is not valid: it must match {PATTERNS[name].pattern}", value=value[:64])
+
+
+def query(endpoint: Endpoint, raw: bytes) -> Any:
+    """The query parameters as the endpoint's type. Empty ones count as left out."""
+    if not raw and endpoint.default_query is not None:
+        return endpoint.default_query
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), max_num_fields=_MOST_PARAMETERS, errors="strict")
+    except ValueError as error:
+        raise InvalidInput(f"the query string cannot be read: {error}") from error
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise InvalidInput("a query parameter is given twice")
+    try:
+        return msgspec.convert(values, endpoint.route.query, strict=False)
+    except msgspec.ValidationError as error:
+        raise _invalid("the query", error) from error
+
+
+def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
+    """The body as the endpoint's type."""
+    if not raw and endpoint.default_body is not None:
+        return endpoint.default_body
+    assert endpoint.decode is not None
+    if content_type is not None and content_type.partition(b";")[0].strip().lower() != b"application/json":
+        raise WrongMediaType("the body must be JSON: send it with Content-Type: application/json")
+    try:
+        return endpoint.decode(raw)
+    except msgspec.ValidationError as error:
+        raise _invalid("the body", error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"the body is not valid JSON: {error}") from error
+    except RecursionError:
+        raise InvalidInput("the body is nested too deeply") from None
+
+
+def _invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:
+    problem, _, where = str(error).partition(" - at `")
+    path = where.removesuffix("`") or "$"
+    return InvalidInput(f"{what} is not valid at {path}: {problem[:1].lower()}{problem[1:]}", path=path)
+
+
+async def read_body(receive: Receive, headers: dict[bytes, bytes], limits: Limits) -> bytes:
+    declared = headers.get(b"content-length", b"")
+    if declared.isdigit() and int(declared) > limits.body_bytes:
+        await _drain(receive, limits)
+        raise _too_large(limits)
+    try:
+        async with asyncio.timeout(limits.body_s):
+            return await _read(receive, limits)
+    except TimeoutError:
+        raise BodyTooSlow(f"the body did not arrive within {limits.body_s:g} s") from None
+
+
+async def _read(receive: Receive, limits: Limits) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        piece = message.get("body", b"")
+        pieces.append(piece)
+        size += len(piece)
+        if size > limits.body_bytes:
+            await _drain(receive, limits)
+            raise _too_large(limits)
+        if not message.get("more_body"):
+            return piece if len(pieces) == 1 else b"".join(pieces)
+
+
+async def _drain(receive: Receive, limits: Limits) -> None:
+    size = 0
+    try:
+        async with asyncio.timeout(_DRAIN_S):
+            while size < _DRAINED * limits.body_bytes:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                size += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
+    except TimeoutError:
+        return
+
+
+def _too_large(limits: Limits) -> BodyTooLarge:
+    return BodyTooLarge(f"the body is larger than {limits.body_bytes} bytes (limits.body_bytes)", limit=limits.body_bytes)

@@ -1,0 +1,143 @@
+"""uvicorn as our HTTP server: its protocol with the limits it lacks, and a shutdown that is ours.
+
+uvicorn reads headers without end and waits for them without end; both are bounded here, before the application sees anything.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Generator
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import Server
+
+from palyra.domain.errors import InvalidInput, PalyraError
+from palyra.transports.http.app import App
+from palyra.transports.http.errors import BodyTooSlow, TooManyHeaders, body_of, status_of
+from palyra.transports.http.streams import headers_of
+from palyra.transports.limits import Limits
+
+_HEADER_BYTES = 64 << 10
+_HEADER_S = 20.0
+_KEEP_ALIVE_S = 30
+_GRACE_S = 3
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection. What is wrong with a request before it is one is answered in the same shape as everything else."""
+
+    limits = Limits()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._header_bytes = 0
+        self._refused = False
+        self._deadline = self.loop.call_later(_HEADER_S, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        self._header_bytes = 0
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_HEADER_S, self._too_slow)
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._deadline.cancel()
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        if not self._refused:
+            super().data_received(data)
+
+    def _count(self, size: int) -> None:
+        self._header_bytes += size
+        # Some more than the application allows, so that it can say so itself to anybody who is merely over the limit.
+        if self._header_bytes > _HEADER_BYTES or len(self.headers) > 4 * self.limits.headers:
+            self._refuse(TooManyHeaders(f"the headers of a request may have {_HEADER_BYTES} bytes", limit=_HEADER_BYTES))
+            raise InvalidInput("too many headers")
+
+    def _too_slow(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self._refuse(BodyTooSlow(f"the headers of the request did not arrive within {_HEADER_S:g} s"))
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(InvalidInput("this is not a valid HTTP request"))
+
+    def _refuse(self, error: PalyraError) -> None:
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused = True
+        body = body_of(error)
+        lines = [STATUS_LINE[status_of(error)]]
+        for name, value in (*headers_of(()), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))):
+            lines += [name, b": ", value, b"\r\n"]
+        self.transport.write(b"".join((*lines, b"connection: close\r\n\r\n", body)))
+        self.transport.close()
+
+
+def _websocket(**options: Any) -> asyncio.Protocol:
+    # Loaded when the first WebSocket comes: half of the daemons never see one.
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    return WebSocketsSansIOProtocol(**options)
+
+
+class HttpServer(Server):
+    """Serves an App on a socket until it is told to stop. Signals are not its business."""
+
+    def __init__(self, app: App, limits: Limits) -> None:
+        super().__init__(_config(app, limits))
+        self._app = app
+
+    async def run_on(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+        self.lifespan = self.config.lifespan_class(self.config)
+        await self.startup(sockets=[listener])
+        on_ready()
+        await self.main_loop()
+        self._app.close()
+        await self.shutdown(sockets=[listener])
+
+    def stop(self) -> None:
+        """Stop accepting, end streams, answer what is being asked; asked twice, drop everything."""
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _config(app: App, limits: Limits) -> Config:
+    config = Config(
+        app,
+        http=type("LimitedProtocol", (Protocol,), {"limits": limits}),
+        ws="none",
+        interface="asgi3",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=2 * limits.exchanges,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+        ws_max_size=limits.body_bytes,
+        ws_per_message_deflate=False,
+    )
+    config.load()
+    config.ws_protocol_class = _websocket  # type: ignore[assignment]
+    return config

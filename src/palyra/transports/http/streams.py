@@ -1,0 +1,71 @@
+"""Sending answers: whole ones, and streams that end as soon as the client, the token or the daemon does."""
+
+import asyncio
+from contextlib import aclosing
+
+from palyra.transports.http.calls import Answer, Headers, Receive, Send, Streaming
+
+_SECURITY: Headers = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+_CSP = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+_ALL = [*_SECURITY, _CSP]
+
+
+def headers_of(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """The security headers of every answer, and the answer's own, which may replace the content policy."""
+    if any(name == b"content-security-policy" for name, _ in headers):
+        return [*_SECURITY, *headers]
+    return [*_ALL, *headers]
+
+
+async def send_answer(send: Send, answer: Answer, extra: Headers = ()) -> None:
+    headers = headers_of((*answer.headers, *extra))
+    if answer.status != 204:
+        headers.append((b"content-type", answer.media))
+        headers.append((b"content-length", b"%d" % len(answer.body)))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+async def send_stream(
+    streaming: Streaming, receive: Receive, send: Send, *, ended: asyncio.Event, heartbeat_s: float, extra: Headers = ()
+) -> None:
+    """Pass pieces on until there are no more, the client goes away, or `ended` is set."""
+    headers = [*headers_of((*streaming.headers, *extra)), (b"content-type", streaming.media)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    pump = asyncio.create_task(_pump(streaming, send))
+    gone = asyncio.create_task(_gone(receive))
+    closed = asyncio.create_task(ended.wait())
+    try:
+        while True:
+            done, _ = await asyncio.wait({pump, gone, closed}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                break
+            if streaming.heartbeat:
+                await send({"type": "http.response.body", "body": streaming.heartbeat, "more_body": True})
+    finally:
+        for task in (pump, gone, closed):
+            task.cancel()
+        await asyncio.wait({pump, gone, closed})
+    if not pump.cancelled():
+        # Whatever went wrong in the middle of a stream is seen by the client as a stream that breaks off.
+        pump.result()
+    if not gone.done() or gone.cancelled():
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _pump(streaming: Streaming, send: Send) -> None:
+    async with aclosing(streaming.chunks) as chunks:
+        async for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

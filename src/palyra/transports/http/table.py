@@ -1,0 +1,331 @@
+"""Every endpoint of the API, in one table."""
+
+from typing import Any
+
+from palyra.domain.events import Entry
+from palyra.journal.approvals import Approval
+from palyra.journal.runs import RunRow
+from palyra.journal.sessions import Session
+from palyra.journal.tokens import Token, TokenScope
+from palyra.policy.explain import Explanation
+from palyra.policy.store import Reloaded
+from palyra.runtime.answers import Answer as ApprovalAnswer
+from palyra.runtime.gateway import Stopped, Submission, Submitted
+from palyra.runtime.session_verbs import Resolve
+from palyra.runtime.undo import Undo, Undone
+from palyra.transports.http import about, admin, journal, runs, sessions, watching, websocket
+from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
+from palyra.transports.http.routes import Gives, Route
+
+# The least any token may do: connectors and workers stand at the bottom.
+ANY_TOKEN: TokenScope = "worker"
+_ANY_MEDIA = b"*/*"
+_SESSION = "/v1/sessions/{session_id}"
+_CURSOR = ("Last-Event-ID", "the id of the last event that arrived; wins over `after`")
+
+
+def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
+    return (Gives(status, type_),)
+
+
+_OPEN: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/",
+        summary="a page that says the daemon runs",
+        handler=about.page,
+        scope=None,
+        gives=(Gives(200, media=HTML),),
+    ),
+    Route(
+        method="GET",
+        path="/healthz",
+        summary="whether the process is alive",
+        handler=about.healthz,
+        scope=None,
+        gives=_json(about.Health),
+    ),
+    Route(
+        method="GET",
+        path="/readyz",
+        summary="whether the daemon can do its work",
+        handler=about.readyz,
+        scope=None,
+        gives=(Gives(200, about.Ready), Gives(503, about.Ready)),
+    ),
+    Route(
+        method="GET",
+        path="/login",
+        summary="open a browser session with a one-time code",
+        handler=admin.login,
+        scope=None,
+        query=admin.Login,
+        gives=(Gives(303),),
+        errors=(401,),
+    ),
+)
+_SESSIONS: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="POST",
+        path="/v1/sessions",
+        summary="find a session, or make one",
+        handler=sessions.resolve,
+        scope="operator",
+        body=Resolve,
+        gives=(Gives(201, Session), Gives(200, Session)),
+        errors=(404, 409),
+    ),
+    Route(
+        method="GET",
+        path="/v1/sessions",
+        summary="sessions, last used first",
+        handler=sessions.listing,
+        query=sessions.Listing,
+        gives=_json(sessions.SessionPage),
+    ),
+    Route(
+        method="GET",
+        path="/v1/sessions/search",
+        summary="sessions in which these words were said",
+        handler=sessions.search,
+        query=sessions.Search,
+        gives=_json(sessions.FoundPage),
+    ),
+    Route(method="GET", path=_SESSION, summary="one session", handler=sessions.get, gives=_json(Session)),
+    Route(
+        method="PATCH",
+        path=_SESSION,
+        summary="rename, archive, unarchive",
+        handler=sessions.change,
+        scope="operator",
+        body=sessions.Change,
+        gives=_json(Session),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SESSION}/reset",
+        summary="begin the conversation anew; the tape stays",
+        handler=sessions.reset,
+        scope="operator",
+        body=Nothing,
+        gives=_json(Session),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SESSION}/branch",
+        summary="a new session that continues from an entry of this one",
+        handler=sessions.branch,
+        scope="operator",
+        body=sessions.Branch,
+        gives=_json(Session, 201),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SESSION}/entries",
+        summary="entries of the tape behind a cursor",
+        handler=sessions.entries,
+        query=sessions.EntriesQuery,
+        gives=_json(sessions.EntryPage),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SESSION}/events",
+        summary="watch: stored entries behind a cursor, then everything as it happens",
+        handler=watching.session_events,
+        query=watching.Watch,
+        gives=(Gives(200, media=SSE),),
+        headers=(_CURSOR,),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SESSION}/ws",
+        summary="watch and act over a WebSocket",
+        handler=websocket.not_upgraded,
+        query=watching.WatchAll,
+        gives=(Gives(101),),
+        errors=(426,),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SESSION}/messages",
+        summary="submit an input; a run answers it",
+        handler=sessions.messages,
+        scope="operator",
+        body=Submission,
+        gives=_json(Submitted, 202),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SESSION}/runs",
+        summary="runs of a session, newest first",
+        handler=sessions.runs_of,
+        query=sessions.RunsQuery,
+        gives=_json(sessions.RunPage),
+    ),
+    Route(
+        method="POST",
+        path=f"{_SESSION}/undo",
+        summary="take effects back",
+        handler=sessions.undo,
+        scope="operator",
+        body=Undo,
+        gives=_json(Undone),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path=f"{_SESSION}/artifacts/{{artifact_id}}",
+        summary="a large result, as it was stored",
+        handler=sessions.artifact,
+        gives=(Gives(200, media=_ANY_MEDIA),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/events",
+        summary="watch all of the caller's sessions; entries only",
+        handler=watching.all_events,
+        query=watching.WatchAll,
+        gives=(Gives(200, media=SSE),),
+        headers=(_CURSOR,),
+    ),
+)
+_RUNS: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/runs/{run_id}", summary="one run", handler=runs.get, gives=_json(RunRow)),
+    Route(
+        method="POST",
+        path="/v1/runs/{run_id}/cancel",
+        summary="end a run, in whatever state it is",
+        handler=runs.cancel,
+        scope="operator",
+        body=runs.Cancel,
+        gives=_json(RunRow),
+        errors=(409,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/stop",
+        summary="STOP: end everything that runs or waits",
+        handler=runs.stop,
+        scope="operator",
+        body=Nothing,
+        gives=_json(Stopped),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/approvals",
+        summary="what waits for an answer, and what was answered",
+        handler=runs.listing,
+        query=runs.ApprovalsQuery,
+        gives=_json(runs.ApprovalPage),
+        errors=(404,),
+    ),
+    Route(method="GET", path="/v1/approvals/{approval_id}", summary="one approval", handler=runs.approval, gives=_json(Approval)),
+    Route(
+        method="POST",
+        path="/v1/approvals/{approval_id}/answer",
+        summary="answer; the first answer wins",
+        handler=runs.answer,
+        scope="operator",
+        body=ApprovalAnswer,
+        gives=_json(Approval),
+        errors=(409,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/grants",
+        summary="what was allowed more widely than once",
+        handler=runs.grants,
+        gives=_json(runs.GrantList),
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/grants/{approval_id}",
+        summary="take such a permission back",
+        handler=runs.remove_grant,
+        scope="operator",
+        gives=(Gives(204),),
+    ),
+)
+_JOURNAL: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/v1/journal/entries/{position}",
+        summary="one entry by its place in the journal",
+        handler=journal.entry,
+        scope="owner",
+        gives=_json(Entry),
+    ),
+    Route(
+        method="GET",
+        path="/v1/journal/verify",
+        summary="check every entry; names the first bad one",
+        handler=journal.verify,
+        gives=(Gives(200, journal.Verified), Gives(200, media=SSE)),
+        headers=(("Accept", "`text/event-stream` for events `progress` and, at the end, `report`"),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/journal/export",
+        summary="entries, one a line",
+        handler=journal.export,
+        scope="owner",
+        query=journal.Export,
+        gives=(Gives(200, media=NDJSON),),
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/journal/backup",
+        summary="a verified copy in the backups folder",
+        handler=journal.backup,
+        scope="owner",
+        body=journal.Backup,
+        gives=_json(journal.BackedUp),
+        errors=(409,),
+    ),
+)
+_ABOUT: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="GET",
+        path="/metrics",
+        summary="metrics as Prometheus text",
+        handler=about.metrics,
+        gives=(Gives(200, media=METRICS),),
+    ),
+    Route(method="GET", path="/v1/status", summary="what the daemon is and does", handler=about.status, gives=_json(about.Status)),
+    Route(
+        method="GET",
+        path="/v1/usage",
+        summary="what models were asked, and what it cost",
+        handler=about.used,
+        query=about.UsageQuery,
+        gives=_json(about.UsageList),
+    ),
+    Route(
+        method="GET", path="/v1/models", summary="models that can be asked for", handler=about.models, gives=_json(about.ModelList)
+    ),
+    Route(method="GET", path="/v1/tools", summary="tools the agent has", handler=about.tools, gives=_json(about.ToolList)),
+)
+_ADMIN: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/policy", summary="the policies in force", handler=admin.policy, gives=_json(admin.PolicyInForce)),
+    Route(method="POST", path="/v1/policy/explain", summary="how a call would be decided, and why", handler=admin.explain,
+          body=admin.Explain, gives=_json(Explanation), errors=(404,)),
+    Route(method="POST", path="/v1/policy/reload", summary="read the policy folder again", handler=admin.reload, scope="owner",
+          body=Nothing, gives=_json(Reloaded)),
+    Route(method="GET", path="/v1/tokens", summary="tokens, also revoked ones", handler=admin.list_tokens, scope="owner",
+          gives=_json(admin.TokenList)),
+    Route(method="POST", path="/v1/tokens", summary="make a token", handler=admin.create_token, scope="owner",
+          body=admin.NewToken, gives=_json(admin.MadeToken, 201)),
+    Route(method="DELETE", path="/v1/tokens/{token_id}", summary="revoke a token, at once", handler=admin.revoke_token,
+          scope="owner", gives=_json(Token)),
+    Route(method="POST", path="/v1/login-links", summary="a link that logs a browser in, once, within ten minutes",
+          handler=admin.login_link, scope="owner", body=Nothing, gives=_json(admin.LoginLink)),
+    Route(method="POST", path="/v1/logout", summary="end the browser's session", handler=admin.logout, scope=ANY_TOKEN,
+          body=Nothing, gives=(Gives(204),)),
+)  # fmt: skip
+
+ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN)

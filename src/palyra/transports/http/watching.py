@@ -1,0 +1,127 @@
+"""Watching over server-sent events. Everything a batch holds goes out as one piece, so that many deltas cost one write.
+
+The cursor is the client's: `Last-Event-ID`, or `after`. Connecting and reconnecting are the same thing.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain.errors import InvalidInput, NotFound
+from palyra.domain.run_state import TERMINAL
+from palyra.journal import runs, sessions, tape
+from palyra.journal.database import Tx
+from palyra.transports.http.calls import SSE, Call, Count, Input, Nothing, Parts, Streaming, Ulid
+
+HEARTBEAT = b":\n\n"
+Batches = AsyncIterator[Sequence[tuple[int, bytes]]]
+_ENDS = ("run.completed", "run.failed", "run.cancelled")
+
+
+class Watch(Input, frozen=True, kw_only=True):
+    """`until`: the stream ends with this run."""
+
+    after: Count = 0
+    until: Ulid = ""
+
+
+class WatchAll(Input, frozen=True, kw_only=True):
+    after: Count = 0
+
+
+class Cursor(Struct, frozen=True):
+    """Where watching begins. `last` is set when the run to wait for has ended already: there is nothing to wait for then."""
+
+    after: int
+    last: int | None = None
+
+
+async def session_events(call: Call[Watch, Nothing]) -> Streaming:
+    session_id, until = call.path["session_id"], call.query.until
+    after = last_event_id(call.headers, call.query.after)
+    cursor = await cursor_for(call.parts, call.principal, session_id, after, until)
+    batches = call.parts.gateway.watch(call.principal, session_id, cursor.after)
+    return Streaming(SSE, _frames(batches, until, cursor), HEARTBEAT)
+
+
+async def all_events(call: Call[WatchAll, Nothing]) -> Streaming:
+    after = last_event_id(call.headers, call.query.after)
+    head = await call.parts.db.read(tape.last_position)
+    _check_cursor(after, head)
+    return Streaming(SSE, _frames(call.parts.gateway.watch_all(call.principal, after), "", Cursor(after)), HEARTBEAT)
+
+
+def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
+    given = headers.get(b"last-event-id", b"").strip()
+    if not given:
+        return after
+    if not given.isdigit() or len(given) > 15:
+        raise InvalidInput("Last-Event-ID is not a number: send the id of the last event that arrived, or none")
+    return int(given)
+
+
+async def cursor_for(parts: Parts, principal: str, session_id: str, after: int, until: str = "") -> Cursor:
+    """Check that the session may be watched from here, before the stream begins and an error has nowhere to go."""
+
+    def query(tx: Tx) -> Cursor:
+        sessions.get(tx, session_id, principal)
+        head = tape.head(tx, session_id)
+        _check_cursor(after, head)
+        if not until:
+            return Cursor(after)
+        run = runs.get(tx, until, principal)
+        if run.session_id != session_id:
+            raise NotFound(f"run {until} is not one of this session", run_id=until)
+        return Cursor(after, head if run.state in TERMINAL else None)
+
+    return await parts.db.read(query)
+
+
+def _check_cursor(after: int, head: int) -> None:
+    if after > head:
+        raise InvalidInput(
+            f"the cursor {after} lies behind the end, which is {head}: start again from an entry you have", head=head
+        )
+
+
+async def _frames(batches: Batches, until: str, cursor: Cursor) -> AsyncGenerator[bytes, None]:
+    if cursor.last is not None and cursor.after >= cursor.last:
+        return
+    wanted = until.encode()
+    async with aclosing(cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", batches)) as source:
+        async for batch in source:
+            if not wanted:
+                yield b"".join([frame(number, wire) for number, wire in batch])
+                continue
+            frames: list[bytes] = []
+            for number, wire in batch:
+                frames.append(frame(number, wire))
+                if ends(wire, number, wanted) or number == cursor.last:
+                    yield b"".join(frames)
+                    return
+            yield b"".join(frames)
+
+
+def frame(number: int, wire: bytes) -> bytes:
+    if number:
+        return b"id: %d\nevent: entry\ndata: %b\n\n" % (number, wire)
+    return b"event: live\ndata: %b\n\n" % wire
+
+
+class _Head(Struct, frozen=True):
+    kind: str
+    run_id: str = ""
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def ends(wire: bytes, number: int, run_id: bytes) -> bool:
+    """Whether this entry is the end of the run."""
+    if not number or run_id not in wire:
+        return False
+    head = _head.decode(wire)
+    return head.run_id.encode() == run_id and head.kind in _ENDS

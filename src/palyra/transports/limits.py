@@ -1,0 +1,117 @@
+"""How much one caller may ask for: requests per second, wrong tokens, open streams. Every limit is kept per caller and bounded."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from palyra.domain.errors import LimitExceeded
+
+# Callers remembered at once; beyond that, those who have been quiet are forgotten.
+_MOST_CALLERS = 4_096
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """`body_s` is how long a request body may take to arrive, `heartbeat_s` how long a stream may be silent."""
+
+    body_bytes: int = 4 << 20
+    headers: int = 100
+    requests_per_second: int = 50
+    streams: int = 64
+    exchanges: int = 4_096
+    body_s: float = 20.0
+    heartbeat_s: float = 15.0
+
+
+class Rates:
+    """Requests per second and caller, with twice as many at once after a pause."""
+
+    def __init__(self, per_second: int) -> None:
+        self._interval = 1.0 / per_second
+        # When a caller's bucket would be full again. Whoever is not here has a full one.
+        self._full_at: dict[str, float] = {}
+        self._limit = per_second
+
+    def take(self, caller: str) -> None:
+        """Count one request, or LimitExceeded with the time to wait."""
+        now = time.monotonic()
+        full_at = max(self._full_at.get(caller, now), now)
+        # Two seconds' worth of requests may be owed.
+        wait = full_at - now + self._interval - 2.0
+        if wait > 0:
+            raise LimitExceeded(
+                f"too many requests: {self._limit} a second are allowed (limits.requests_per_second); wait and try again",
+                retry_after_ms=int(wait * 1000) + 1,
+            )
+        self._full_at[caller] = full_at + self._interval
+        if len(self._full_at) > _MOST_CALLERS:
+            self._full_at = {key: at for key, at in self._full_at.items() if at > now}
+
+
+class Failures:
+    """Wrong tokens and login codes by address: after too many in a minute, the address is told to wait.
+
+    Only wrong ones are ever refused here: somebody else's guessing must not lock out a caller who has a good token.
+    """
+
+    def __init__(self, most: int = 10, window_s: float = 60.0) -> None:
+        self._most = most
+        self._window_s = window_s
+        self._by_address: dict[str, tuple[float, int]] = {}
+
+    def note(self, address: str) -> None:
+        """Count one wrong attempt, or LimitExceeded once there were too many."""
+        now = time.monotonic()
+        since, count = self._by_address.get(address, (now, 0))
+        if now - since > self._window_s:
+            since, count = now, 0
+        self._by_address[address] = (since, count + 1)
+        if len(self._by_address) > _MOST_CALLERS:
+            self._by_address = {key: value for key, value in self._by_address.items() if now - value[0] <= self._window_s}
+        if count >= self._most:
+            wait_ms = int((since + self._window_s - now) * 1000) + 1
+            raise LimitExceeded(
+                f"too many attempts with wrong credentials: wait {wait_ms // 1000 + 1} s and use a valid token",
+                retry_after_ms=wait_ms,
+            )
+
+
+class Streams:
+    """Open streams by token, so that there are not too many, and so that a revoked token or a shutdown ends them at once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._by_token: dict[str, set[asyncio.Event]] = {}
+        self._closing = False
+
+    @contextmanager
+    def open(self, token_id: str) -> Iterator[asyncio.Event]:
+        """Hold a place for a stream. The event is set when the stream must end."""
+        ended = asyncio.Event()
+        held = self._by_token.setdefault(token_id, set())
+        if len(held) >= self._most:
+            raise LimitExceeded(f"this token has {self._most} streams open (limits.streams): close one first", limit=self._most)
+        if self._closing:
+            ended.set()
+        held.add(ended)
+        try:
+            yield ended
+        finally:
+            held.discard(ended)
+            if not held:
+                self._by_token.pop(token_id, None)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._by_token.values()))
+
+    def end(self, token_id: str) -> None:
+        for ended in self._by_token.get(token_id, ()):
+            ended.set()
+
+    def close(self) -> None:
+        self._closing = True
+        for token_id in self._by_token:
+            self.end(token_id)
