@@ -77,7 +77,8 @@ def capture(given: Sequence[str], workspace: str, after: Mapping[str, str]) -> b
 
 def plan(blob: bytes, workspace: str) -> list[FileChange]:
     """What `restore` would change now."""
-    return [_told(saved) for _, saved, _ in _due(_decode(blob), workspace)]
+    with work.family("the files could not be looked at"):
+        return [_told(saved) for _, saved, _ in _due(_decode(blob), workspace)]
 
 
 def restore(blob: bytes, workspace: str, *, force: bool = False) -> list[FileChange]:
@@ -86,33 +87,45 @@ def restore(blob: bytes, workspace: str, *, force: bool = False) -> list[FileCha
     Raises Conflict, and changes nothing, if a file is neither as it was before the call nor as the call left it.
     """
     checkpoint = _decode(blob)
-    due = _due(checkpoint, workspace)
-    strangers = [saved.path for _, saved, now in due if now.digest != saved.after]
-    if strangers and not force:
-        raise Conflict(
-            f"changed by somebody else since: {', '.join(paths.printable(path) for path in strangers)}", files=tuple(strangers)
-        )
-    files.apply([_back(place, saved) for place, saved, _ in due if saved.kind != "link"])
-    for place, saved, _ in due:
-        if saved.kind == "link":
-            files.make_link(place, saved.target)
-    files.remove_folders(os.path.realpath(workspace), checkpoint.folders)
+    with work.family("the files could not be put back"):
+        for saved in checkpoint.saved:
+            files.sweep(_place(saved.path, workspace))
+        due = _due(checkpoint, workspace)
+        strangers = tuple(saved.path for _, saved, now in due if now.digest not in (saved.after, _state_of(saved).digest))
+        if strangers and not force:
+            named = ", ".join(paths.printable(path) for path in strangers)
+            raise Conflict(f"changed by somebody else since the call: {named}", files=strangers)
+        _put_back(due)
+        files.remove_folders(os.path.realpath(workspace), checkpoint.folders)
     return [_told(saved) for _, saved, _ in due]
 
 
-def _due(checkpoint: "_Checkpoint", workspace: str) -> list[tuple[Place, "_Saved", "_State"]]:
-    """The files that are not as the checkpoint has them, with what they are now."""
-    due = []
-    for saved in checkpoint.saved:
-        place = _place(saved.path, workspace)
-        now = _state(place)
-        if now != _state_of(saved):
-            due.append((place, saved, now))
-    return due
+def _due(checkpoint: _Checkpoint, workspace: str) -> "list[tuple[Place, _Saved, _State]]":
+    """The files that are not as the checkpoint has them, with how they are now."""
+    places = [(_place(saved.path, workspace), saved) for saved in checkpoint.saved]
+    states = [(place, saved, _state(place)) for place, saved in places]
+    return [(place, saved, now) for place, saved, now in states if now != _state_of(saved)]
 
 
-def _told(saved: "_Saved") -> FileChange:
+def _told(saved: _Saved) -> FileChange:
     return FileChange(saved.path, "deleted" if saved.kind == "absent" else "restored")
+
+
+def _put_back(due: Sequence[tuple[Place, _Saved, "_State"]]) -> None:
+    for place, _, now in due:
+        if now.kind == "link":
+            files.remove_link(place)
+    changes = []
+    for place, saved, now in due:
+        before = files.read(place, MOST_BYTES) if now.kind == "file" else None
+        if saved.kind == "link":
+            changes.append(Change(place, before, None))
+        else:
+            changes.append(Change(place, before, saved.content if saved.kind == "file" else None, saved.mode))
+    files.apply(changes)
+    for place, saved, _ in due:
+        if saved.kind == "link":
+            files.make_link(place, saved.target)
 
 
 class Sealer:
