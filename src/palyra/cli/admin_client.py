@@ -1,0 +1,205 @@
+"""The daemon's verbs for its owner: status, usage, journal, policy and tokens over HTTP. Shapes as in `client`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from palyra.cli.client import Model, checked
+from palyra.cli.http import Api, Message
+from palyra.domain.errors import Unavailable
+from palyra.domain.events import Entry
+from palyra.journal.tokens import Token
+from palyra.journal.usage import UsageRow
+from palyra.journal.verify import Bad
+
+
+class PolicyState(Struct, frozen=True):
+    version: str
+    preset: str
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    version: str
+    url: str = ""
+    home: str = ""
+    workspace: str = ""
+    models: list[Model] = []
+    policy: PolicyState | None = None
+    tools: list[str] = []
+    runs_working: int = 0
+    watchers: int = 0
+    entries: int = 0
+    notes: tuple[str, ...] = ()
+    started_ms: int = 0
+    uptime_ms: int = 0
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    ok: bool
+    entries: int
+    tapes: int
+    bad: Bad | None = None
+    pages: list[str] = []
+    guards: list[str] = []
+
+
+class BackedUp(Struct, frozen=True):
+    path: str
+    entries: int
+
+
+class Rule(Struct, frozen=True):
+    id: str
+    effect: str
+    reason: str
+    file: str
+    line: int
+
+
+class Problem(Struct, frozen=True):
+    file: str
+    line: int
+    message: str
+
+
+class PolicyInForce(Struct, frozen=True):
+    version: str
+    preset: str
+    folder: str
+    policies: list[Rule]
+    problems: list[Problem]
+
+
+class Verdict(Struct, frozen=True):
+    type: str
+    reason: str
+    policies: tuple[str, ...] = ()
+    risk: str = ""
+
+
+class Deciding(Struct, frozen=True):
+    id: str
+    action: str
+    effect: str
+    reason: str
+    file: str
+    line: int
+
+
+class Explanation(Struct, frozen=True):
+    verdict: Verdict
+    version: str
+    tool: str
+    principal: str
+    rules: tuple[Deciding, ...]
+    errors: tuple[str, ...]
+    facts: dict[str, Any]
+
+
+class Reloaded(Struct, frozen=True):
+    version: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class MadeToken(Struct, frozen=True):
+    token: str
+    info: Token
+
+
+class _Tokens(Struct):
+    tokens: list[Token]
+
+
+class _Usage(Struct):
+    usage: list[UsageRow]
+
+
+class _Link(Struct):
+    url: str
+
+
+class _Progress(Struct):
+    entries: int
+
+
+def status(api: Api) -> Status:
+    return api.get("/v1/status", Status)
+
+
+def usage(api: Api, by: str, *, since_ms: int = 0, session_id: str = "", limit: int = 100) -> list[UsageRow]:
+    given = checked(session_id) if session_id else ""
+    return api.get("/v1/usage", _Usage, by=by, since_ms=since_ms, session_id=given, limit=limit).usage
+
+
+# --- journal ----------------------------------------------------------------------------------------------------------
+
+
+def entry(api: Api, position: int) -> Entry:
+    return api.get(f"/v1/journal/entries/{position}", Entry)
+
+
+def verify(api: Api) -> Iterator[int | Verified]:
+    """Numbers of entries seen so far, then the report."""
+    for message in api.messages("/v1/journal/verify"):
+        if not isinstance(message, Message):
+            continue
+        if message.event == "progress":
+            yield msgspec.json.decode(message.data, type=_Progress).entries
+        elif message.event == "report":
+            yield msgspec.json.decode(message.data, type=Verified)
+            return
+    raise Unavailable("the daemon ended before the journal was verified: try again, or stop it and verify the file")
+
+
+def export(api: Api, session_id: str, after: int) -> Iterator[bytes]:
+    """Entries as they stand on the tape, one a line."""
+    path = f"/v1/journal/export?after={after}" + (f"&session_id={checked(session_id)}" if session_id else "")
+    with api.open(path, accept="application/x-ndjson") as response:
+        while piece := response.read(1 << 16):
+            yield piece
+
+
+def backup(api: Api, name: str) -> BackedUp:
+    return api.post("/v1/journal/backup", BackedUp, {"name": name} if name else {}, timeout_s=3_600)
+
+
+# --- policy and tokens ------------------------------------------------------------------------------------------------
+
+
+def policy(api: Api) -> PolicyInForce:
+    return api.get("/v1/policy", PolicyInForce)
+
+
+def explain(api: Api, tool: str, arguments: dict[str, Any], *, session_id: str = "", origin: str = "") -> Explanation:
+    body: dict[str, Any] = {"tool": tool, "arguments": arguments}
+    if session_id:
+        body["session_id"] = checked(session_id)
+    if origin:
+        body["origin"] = origin
+    return api.post("/v1/policy/explain", Explanation, body)
+
+
+def reload_policy(api: Api) -> Reloaded:
+    return api.post("/v1/policy/reload", Reloaded)
+
+
+def tokens(api: Api) -> list[Token]:
+    return api.get("/v1/tokens", _Tokens).tokens
+
+
+def create_token(api: Api, name: str, scope: str, expires_ms: int) -> MadeToken:
+    body = {"name": name, "scope": scope, "expires_ms": expires_ms}
+    return api.post("/v1/tokens", MadeToken, {key: value for key, value in body.items() if value})
+
+
+def revoke_token(api: Api, token_id: str) -> Token:
+    return msgspec.json.decode(api.delete(f"/v1/tokens/{checked(token_id)}"), type=Token)
+
+
+def login_link(api: Api) -> str:
+    return api.post("/v1/login-links", _Link).url

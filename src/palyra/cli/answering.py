@@ -1,0 +1,55 @@
+"""Putting an approval to a person on a plain terminal, outside a chat. Reads the terminal itself: standard input may be a pipe."""
+
+import sys
+
+from palyra.cli import client, editing, entry_lines
+from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
+from palyra.cli.exits import Interrupted
+from palyra.cli.http import Api
+from palyra.cli.safe_text import clean
+from palyra.cli.state import State
+from palyra.domain.errors import PalyraError
+from palyra.domain.events import ApprovalRequested
+from palyra.journal.approvals import Approval
+
+
+def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested) -> Approval:
+    """Ask until there is an answer. Leaving it pending is an Interrupted."""
+
+    def style(text: str, *styles: str) -> str:
+        return state.out.style(text, *styles, color=state.out.error_color)
+
+    for line in entry_lines.approval_lines(style, request):
+        sys.stderr.write(line + "\n")
+    deciding = Deciding(request)
+    with open("/dev/tty", encoding="utf-8", errors="replace") as terminal:
+        while True:
+            sys.stderr.write(style(deciding.prompt, "bold", "magenta"))
+            sys.stderr.flush()
+            line = terminal.readline()
+            step = deciding.enter(line) if line else Leave()
+            if isinstance(step, Edit):
+                try:
+                    step = deciding.edited(editing.edit(editing.proposed(state.api, session_id, request.call_id), state.env))
+                except PalyraError as error:
+                    step = Say(error.message)
+            match step:
+                case Decided():
+                    return send(state.api, request.approval_id, step)
+                case Say(text=text):
+                    sys.stderr.write(f"{clean(text)}\n" if text else "")
+                case Leave():
+                    raise Interrupted(f"the approval stays pending: answer it with `palyra approvals allow {request.approval_id}`")
+
+
+def send(api: Api, approval_id: str, step: Decided) -> Approval:
+    return client.answer(
+        api,
+        approval_id,
+        step.decision,
+        scope=step.scope,
+        subject=step.subject,
+        for_ms=step.for_ms,
+        arguments=step.arguments,
+        reason=step.reason,
+    )

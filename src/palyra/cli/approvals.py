@@ -1,0 +1,170 @@
+"""`palyra approvals`: what waits for an answer, and answering it. There is no command that allows without naming what."""
+
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from palyra.cli import client, entry_lines, words
+from palyra.cli.answering import answer_at_terminal
+from palyra.cli.commands import group, verb
+from palyra.cli.deciding import subject_words
+from palyra.cli.http import Message, Stopped
+from palyra.cli.safe_text import clean, one_line
+from palyra.cli.state import State
+from palyra.domain.errors import Conflict, InvalidInput
+from palyra.domain.events import Entry
+from palyra.domain.tools import Subject
+from palyra.journal.approvals import Approval
+
+approvals = group("approvals", "What the agent asks for, and your answers.", default="list")
+
+
+@verb(approvals, "list", help="List what waits for an answer.")
+@click.option("--all", "everything", is_flag=True, help="Also those that were answered.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 500))
+def list_(state: State, everything: bool, limit: int) -> None:
+    found = client.approvals(state.api, pending="any" if everything else "true", limit=limit)
+    if state.out.as_json:
+        state.out.json({"approvals": found})
+        return
+    if not found:
+        state.out.line("nothing waits for an answer")
+        return
+    rows = [
+        [
+            each.approval_id,
+            each.request.risk,
+            one_line(each.request.tool),
+            one_line(each.request.preview.title, 60),
+            words.ago(each.requested_ms),
+            each.decision or "pending",
+        ]
+        for each in found
+    ]
+    state.out.table(["approval", "risk", "tool", "what", "asked", "state"], rows)
+
+
+@verb(approvals, "show", help="Show one approval with everything that is known about it.")
+@click.argument("approval_id")
+def show(state: State, approval_id: str) -> None:
+    found = client.approval(state.api, approval_id)
+    if state.out.as_json:
+        state.out.json(found)
+        return
+    for line in entry_lines.approval_lines(state.out.style, found.request, preview=False):
+        state.out.line(line)
+    for line in clean(found.request.preview.body).splitlines():
+        state.out.line("    " + entry_lines.diff_line(state.out.style, line))
+    for number, subject in enumerate(found.request.subjects, 1):
+        state.out.line(f"  a wider yes can cover {number}. {subject_words(subject)}")
+    state.out.line(f"  session {found.session_id}, asked {words.when(found.requested_ms)}")
+    state.out.line(f"  {_state(found)}")
+
+
+@verb(approvals, "allow", help="Allow a call: once, or wider with --session, --for or --always.")
+@click.argument("approval_id")
+@click.option("--session", "for_session", is_flag=True, help="Allow the like for the rest of the session.")
+@click.option("--for", "period", metavar="TIME", help="Allow the like for a time: 10m, 2h, 1d.")
+@click.option("--always", is_flag=True, help="Allow the like from now on; this writes a policy.")
+@click.option("--subject", "number", type=int, metavar="N", help="What a wider yes covers, by its number in `show`.  [default: 1]")
+@click.option("--arguments", metavar="JSON", help="Use these arguments instead of those proposed.")
+def allow(
+    state: State, approval_id: str, for_session: bool, period: str | None, always: bool, number: int | None, arguments: str | None
+) -> None:
+    if for_session + bool(period) + always > 1:
+        raise InvalidInput("choose one of --session, --for and --always")
+    scope = "session" if for_session else "timed" if period else "always" if always else "once"
+    if number is not None and scope == "once":
+        raise InvalidInput("--subject goes with --session, --for or --always")
+    _answered(
+        state,
+        client.answer(
+            state.api,
+            approval_id,
+            "allow",
+            scope=scope,
+            subject=_subject(state, approval_id, number) if number is not None else None,
+            for_ms=words.parse_duration(period) if period else 0,
+            arguments=_arguments(arguments) if arguments else None,
+        ),
+    )
+
+
+@verb(approvals, "deny", help="Deny a call, with a reason for the agent.")
+@click.argument("approval_id")
+@click.option("--reason", default="", metavar="TEXT", help="Why, for the agent to read.")
+def deny(state: State, approval_id: str, reason: str) -> None:
+    _answered(state, client.answer(state.api, approval_id, "deny", reason=reason))
+
+
+@verb(approvals, "settle", help="Say what became of a call that was running when the daemon stopped.")
+@click.argument("approval_id")
+@click.argument("outcome", type=click.Choice(["happened", "again", "skip"]))
+def settle(state: State, approval_id: str, outcome: str) -> None:
+    _answered(state, client.answer(state.api, approval_id, outcome))
+
+
+@verb(approvals, "watch", help="Wait for approvals; on a terminal, answer them as they come.")
+def watch(state: State) -> None:
+    interactive = sys.stdin.isatty() and sys.stderr.isatty() and not state.out.as_json
+    known: set[str] = set()
+
+    def tell() -> None:
+        for approval in reversed(client.approvals(state.api)):
+            if approval.approval_id in known:
+                continue
+            known.add(approval.approval_id)
+            if interactive:
+                try:
+                    _answered(state, answer_at_terminal(state, approval.session_id, approval.request))
+                except Conflict as error:
+                    state.out.note(error.message)
+            else:
+                _tell(state, approval)
+
+    tell()
+    state.out.note("waiting for approvals; Ctrl-C ends")
+    # From the end of the history: what is pending from before was told above.
+    for message in state.api.watch("/v1/events", client.last_position(state.api), Stopped(), patience_s=60):
+        if isinstance(message, Message) and msgspec.json.decode(message.data, type=Entry).kind == "approval.requested":
+            tell()
+
+
+def _tell(state: State, approval: Approval) -> None:
+    if state.out.as_json:
+        state.out.json_line(approval)
+        return
+    for line in entry_lines.approval_lines(state.out.style, approval.request):
+        state.out.line(line)
+    state.out.line(f"  answer with: palyra approvals allow {approval.approval_id}, or deny")
+    sys.stdout.flush()
+
+
+def _subject(state: State, approval_id: str, number: int) -> Subject:
+    subjects = client.approval(state.api, approval_id).request.subjects
+    if not 1 <= number <= len(subjects):
+        raise InvalidInput(f"there is no subject {number}: `palyra approvals show` numbers them")
+    return subjects[number - 1]
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"--arguments must be a JSON object: {error}") from error
+
+
+def _state(approval: Approval) -> str:
+    if not approval.decision:
+        return "pending"
+    reason = f": {one_line(approval.resolution.reason, 200)}" if approval.resolution and approval.resolution.reason else ""
+    return f"{approval.decision} by {clean(approval.resolved_by)} {words.when(approval.resolved_ms)}{reason}"
+
+
+def _answered(state: State, approval: Approval) -> None:
+    if state.out.as_json:
+        state.out.json(approval)
+    else:
+        state.out.line(f"{one_line(approval.request.tool)}: {_state(approval)}")

@@ -1,0 +1,99 @@
+"""`palyra chat`: finds or makes the session of this folder and hands the terminal to the chat."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from palyra.cli import client
+from palyra.cli.commands import command
+from palyra.cli.state import State
+from palyra.domain.errors import InvalidInput
+from palyra.journal.sessions import Session
+
+
+@command("chat", help="Talk with the agent in this folder. Goes on with the folder's last session unless --new is given.")
+@click.option("--session", "session_id", metavar="ID", help="Go on with this session.")
+@click.option("--new", is_flag=True, help="Begin a new session.")
+@click.option("--model", default="", metavar="NAME", help="Use this model, as provider/model.")
+@click.option("--workspace", default="", metavar="FOLDER", help="Work in this folder instead of the current one.")
+def chat(state: State, session_id: str | None, new: bool, model: str, workspace: str) -> int:
+    if session_id and (new or workspace):
+        raise InvalidInput("--session names a session that exists: it cannot go with --new or --workspace")
+    need_terminal()
+    if model:
+        check_model(state, model)
+    session = client.session(state.api, session_id) if session_id else session_for(state, workspace, new=new)
+    talk(state, session, model)
+    return 0
+
+
+def need_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidInput("a chat needs a terminal: use `palyra ask` in scripts")
+
+
+def check_model(state: State, name: str) -> None:
+    known = [each.name for each in client.models(state.api)]
+    if name not in known:
+        raise InvalidInput(f"there is no model {name}: use one of {', '.join(known)}")
+
+
+def session_for(state: State, workspace: str = "", *, new: bool = False) -> Session:
+    """The last session of a folder, or a new one."""
+    folder = os.path.realpath(os.path.expanduser(workspace) if workspace else os.getcwd())
+    found = None if new else client.last_session(state.api, folder)
+    return found or client.resolve(state.api, workspace=folder, session_id=client.new_id())
+
+
+def talk(state: State, session: Session, model: str = "", farewell: str = "") -> None:
+    """Chat until the person leaves."""
+    from palyra.cli.chat_loop import Chat
+    from palyra.cli.line_editor import LineEditor
+    from palyra.cli.slash import COMMANDS, complete
+    from palyra.cli.terminal import Terminal
+
+    history = state.home / "chat_history"
+    editor = LineEditor(_history(history), complete)
+    terminal = Terminal(state.out)
+    talking = Chat(state.api, terminal, editor, state.env, COMMANDS)
+    talking.model = model
+    before = [(each, signal.signal(each, _leave)) for each in (signal.SIGTERM, signal.SIGHUP)]
+    try:
+        with terminal.raw():
+            talking.open(session)
+            talking.run()
+            terminal.end_line()
+    finally:
+        talking.close()
+        for each, handler in before:
+            signal.signal(each, handler)
+        _keep(history, editor.history)
+    if talking.screen.working and not farewell:
+        state.out.line("the run goes on without you: `palyra chat` shows it, `palyra stop` ends it")
+    if farewell:
+        state.out.line(farewell)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _history(path: Path) -> list[str]:
+    """Lines said before, oldest first. A newline inside a message is kept as an escape."""
+    try:
+        return [line.replace("\\n", "\n") for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+    except OSError:
+        return []
+
+
+def _keep(path: Path, lines: list[str]) -> None:
+    from palyra.config import write_private
+
+    try:
+        write_private(path, "".join(line.replace("\n", "\\n") + "\n" for line in lines).encode("utf-8", "replace"))
+    except OSError as error:
+        sys.stderr.write(f"the chat history was not kept: {error}\n")

@@ -1,0 +1,244 @@
+"""The daemon's verbs as typed functions over HTTP. The one module of the command line that knows paths.
+
+Types of the journal are the daemon's own. The three answers of the runtime are named again here, because importing it would
+cost every command more time than it needs; a test holds them to the originals.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from palyra.cli.http import Api, Link, Message, Stopped
+from palyra.domain import ids
+from palyra.domain.events import Entry, FileChange, InputMode
+from palyra.domain.tools import Subject
+from palyra.journal.approvals import Approval
+from palyra.journal.runs import RunRow
+from palyra.journal.sessions import Found, Session
+
+PAGE = 200
+TERMINAL = frozenset({"done", "failed", "cancelled"})
+
+
+class Submitted(Struct, frozen=True):
+    run_id: str
+    session_id: str
+    submission_id: str
+    state: str
+    outcome: Literal["started", "queued", "joined", "repeated"]
+    seq: int
+
+
+class Undone(Struct, frozen=True):
+    calls: tuple[str, ...]
+    changes: tuple[FileChange, ...]
+    dry_run: bool = False
+
+
+class Cancelled(Struct, frozen=True):
+    cancelled: tuple[str, ...]
+
+
+class Model(Struct, frozen=True):
+    name: str
+    provider: str = ""
+    model: str = ""
+    context_tokens: int = 0
+    default: bool = False
+    healthy: bool | str = True
+
+
+class _Sessions(Struct):
+    sessions: list[Session]
+    next: str | None = None
+
+
+class _FoundPage(Struct):
+    found: list[Found]
+
+
+class _Entries(Struct):
+    entries: list[Entry]
+    next: int | None = None
+
+
+class _Approvals(Struct):
+    approvals: list[Approval]
+
+
+class _Runs(Struct):
+    runs: list[RunRow]
+
+
+class _Models(Struct):
+    models: list[Model]
+
+
+def new_id() -> str:
+    return ids.make(int(time.time() * 1000), os.urandom(10))
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def resolve(api: Api, **wanted: Any) -> Session:
+    """Find or make a session; see the API's Resolve for what can be wanted."""
+    return api.post("/v1/sessions", Session, {key: value for key, value in wanted.items() if value})
+
+
+def session(api: Api, session_id: str) -> Session:
+    return api.get(f"/v1/sessions/{checked(session_id)}", Session)
+
+
+def sessions(api: Api, *, archived: bool = False, limit: int = 50) -> list[Session]:
+    """Last used first, at most `limit`."""
+    found: list[Session] = []
+    before: str | None = None
+    while len(found) < limit:
+        page = api.get("/v1/sessions", _Sessions, archived=archived, before=before, limit=min(PAGE, limit - len(found)))
+        found += page.sessions
+        before = page.next
+        if not before:
+            break
+    return found[:limit]
+
+
+def last_session(api: Api, workspace: str) -> Session | None:
+    """The session last used in a folder."""
+    return next((each for each in sessions(api, limit=PAGE) if each.workspace == workspace), None)
+
+
+def search(api: Api, words: str, limit: int) -> list[Found]:
+    return api.get("/v1/sessions/search", _FoundPage, q=words, limit=limit).found
+
+
+def change(api: Api, session_id: str, *, title: str | None = None, archived: bool | None = None) -> Session:
+    body = {key: value for key, value in (("title", title), ("archived", archived)) if value is not None}
+    return api.patch(f"/v1/sessions/{checked(session_id)}", Session, body)
+
+
+def reset(api: Api, session_id: str) -> Session:
+    return api.post(f"/v1/sessions/{checked(session_id)}/reset", Session)
+
+
+def branch(api: Api, session_id: str, at: int | None, title: str = "") -> Session:
+    body = {key: value for key, value in (("at", at), ("title", title)) if value not in (None, "")}
+    return api.post(f"/v1/sessions/{checked(session_id)}/branch", Session, body)
+
+
+def entries(api: Api, session_id: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    """Stored entries behind a cursor, oldest first."""
+    while limit is None or limit > 0:
+        size = PAGE if limit is None else min(PAGE, limit)
+        page = api.get(f"/v1/sessions/{checked(session_id)}/entries", _Entries, after=after, limit=size)
+        yield from page.entries
+        if page.next is None or not page.entries:
+            return
+        after = page.entries[-1].seq
+        limit = None if limit is None else limit - len(page.entries)
+
+
+def head(api: Api, session_: Session) -> int:
+    """How long a session's tape is. Where the session does not say, it is found in few requests, however long it is."""
+    if session_.head_seq:
+        return session_.head_seq
+
+    def reaches(seq: int) -> bool:
+        return any(True for _ in entries(api, session_.session_id, seq - 1, limit=1))
+
+    low, high = 0, 1
+    while reaches(high):
+        low, high = high, high * 4
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+    return low
+
+
+def undo(api: Api, session_id: str, *, call_id: str = "", run_id: str = "", dry_run: bool = False, force: bool = False) -> Undone:
+    wanted = {"call_id": call_id, "run_id": run_id, "dry_run": dry_run, "force": force}
+    return api.post(f"/v1/sessions/{checked(session_id)}/undo", Undone, {key: value for key, value in wanted.items() if value})
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+def submit(api: Api, session_id: str, text: str, *, mode: InputMode = "followup", model: str = "", run_id: str = "") -> Submitted:
+    """Hand over an input. The id is ours, so that saying it again after a broken connection is the same submission."""
+    wanted = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model}
+    return api.post(f"/v1/sessions/{session_id}/messages", Submitted, {key: value for key, value in wanted.items() if value})
+
+
+def run(api: Api, run_id: str) -> RunRow:
+    return api.get(f"/v1/runs/{checked(run_id)}", RunRow)
+
+
+def runs(api: Api, session_id: str, limit: int = 20) -> list[RunRow]:
+    return api.get(f"/v1/sessions/{checked(session_id)}/runs", _Runs, limit=limit).runs
+
+
+def cancel(api: Api, run_id: str, reason: str = "") -> RunRow:
+    return api.post(f"/v1/runs/{run_id}/cancel", RunRow, {"reason": reason} if reason else {})
+
+
+def stop(api: Api) -> Cancelled:
+    return api.post("/v1/stop", Cancelled)
+
+
+def watch(
+    api: Api, session_id: str, after: int, stopped: Stopped, *, until: str = "", patience_s: float | None = None
+) -> Iterator[Message | Link]:
+    tail = f"?until={until}" if until else ""
+    return api.watch(f"/v1/sessions/{session_id}/events{tail}", after, stopped, patience_s)
+
+
+# --- approvals --------------------------------------------------------------------------------------------------------
+
+
+def approvals(api: Api, *, pending: Literal["true", "false", "any"] = "true", limit: int = 100) -> list[Approval]:
+    return api.get("/v1/approvals", _Approvals, pending=pending, limit=limit).approvals
+
+
+def approval(api: Api, approval_id: str) -> Approval:
+    return api.get(f"/v1/approvals/{checked(approval_id)}", Approval)
+
+
+def answer(
+    api: Api,
+    approval_id: str,
+    decision: str,
+    *,
+    scope: str = "once",
+    subject: Subject | None = None,
+    for_ms: int = 0,
+    arguments: dict[str, Any] | None = None,
+    reason: str = "",
+) -> Approval:
+    body: dict[str, Any] = {"decision": decision, "scope": scope, "for_ms": for_ms, "reason": reason}
+    body = {key: value for key, value in body.items() if value}
+    if subject is not None:
+        body["subject"] = subject
+    if arguments is not None:
+        body["arguments"] = arguments
+    return api.post(f"/v1/approvals/{checked(approval_id)}/answer", Approval, body)
+
+
+def models(api: Api) -> list[Model]:
+    return api.get("/v1/models", _Models).models
+
+
+def checked(identifier: str) -> str:
+    """An id as typed by a person: it goes into a path, so it must be one."""
+    return ids.check(identifier.strip().upper(), "the id")
+
+
+class _Position(Struct):
+    entries: int
+
+
+def last_position(api: Api) -> int:
+    """How long the journal is: positions are its count."""
+    return api.get("/v1/status", _Position).entries

@@ -1,0 +1,122 @@
+"""Command and group types of this command line: `--json`, `--home` and `--no-color` work everywhere, before or after the verb."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+import click
+
+from palyra.cli.state import State
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value:
+            setattr(context.ensure_object(State), name, value)
+
+    return callback
+
+
+def _common() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_remember("as_json"),
+            help="Print JSON for programs.",
+        ),
+        click.Option(
+            ["--home"],
+            metavar="FOLDER",
+            expose_value=False,
+            is_eager=True,
+            callback=_remember("home_argument"),
+            help="Home folder of the daemon.  [default: PALYRA_HOME or ~/.palyra]",
+        ),
+        click.Option(
+            ["--no-color"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_remember("no_color"),
+            help="No colours; NO_COLOR does the same.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _common()
+
+
+class Group(click.Group):
+    """A group of verbs. With a default, the verb may be left out: `palyra sessions` lists."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, default: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._default = default
+        self.no_args_is_help = not default
+        self.params += _common()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options_only = not args or args[0].startswith("-")
+        known = {"--help", "-h", *self.commands}
+        if self._default and options_only and not ctx.resilient_parsing and known.isdisjoint(args):
+            args = [self._default, *args]
+        return super().parse_args(ctx, args)
+
+
+class LazyGroup(Group):
+    """The root. Knows each command's name and summary, and imports its module when it is called."""
+
+    def __init__(self, *args: Any, table: dict[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._table:
+            return None
+        module, _, name = self._table[cmd_name][0].partition(":")
+        command = getattr(import_module(f"palyra.cli.{module}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in self._table.items()])
+
+
+def command(name: str, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+    """A command of its own, given the state."""
+
+    def decorate(function: Callable[..., Any]) -> Command:
+        made = click.command(name, cls=Command, **options)(click.pass_obj(function))
+        assert isinstance(made, Command)
+        return made
+
+    return decorate
+
+
+def group(name: str, summary: str, default: str = "") -> Group:
+    return Group(name, help=summary, default=default)
+
+
+def verb(of: Group, name: str, **options: Any) -> Callable[[Callable[..., Any]], Command]:
+    """A command of a group, given the state."""
+
+    def decorate(function: Callable[..., Any]) -> Command:
+        made = command(name, **options)(function)
+        of.add_command(made)
+        return made
+
+    return decorate

@@ -1,0 +1,81 @@
+"""`palyra config`: the one settings file, read and changed in place. Needs no daemon: that reads the file when it starts."""
+
+import click
+
+from palyra import config as configuration
+from palyra.cli import discovery, exits
+from palyra.cli.commands import group, verb
+from palyra.cli.safe_text import clean
+from palyra.cli.state import State
+from palyra.domain.errors import NotFound
+
+config = group("config", "Settings: show, get, set, check.", default="show")
+
+
+@verb(config, "show", help="Show every setting in force and where it comes from.")
+@click.option("--changed", is_flag=True, help="Only those that are not the default.")
+def show(state: State, changed: bool) -> None:
+    found = [
+        each for each in configuration.show(configuration.load(state.home, state.env)) if not changed or each.source != "default"
+    ]
+    if state.out.as_json:
+        state.out.json({"settings": found})
+        return
+    state.out.table(["setting", "value", "from"], [[each.key, _shown(each.value), each.source] for each in found])
+
+
+@verb(config, "get", help="Print one setting.")
+@click.argument("key")
+def get(state: State, key: str) -> None:
+    for each in configuration.show(configuration.load(state.home, state.env)):
+        if each.key == key:
+            if state.out.as_json:
+                state.out.json(each)
+            else:
+                state.out.line(clean(_shown(each.value)))
+            return
+    raise NotFound(f"there is no setting {key}: `palyra config show` lists them")
+
+
+@verb(config, "set", help="Change one setting in the file. What would not load is not written.")
+@click.argument("key")
+@click.argument("value")
+def set_(state: State, key: str, value: str) -> None:
+    configuration.set_value(state.home, key, value)
+    running = discovery.running(state.home) is not None
+    if state.out.as_json:
+        state.out.json({"key": key, "value": value, "restart": running})
+        return
+    state.out.line(
+        f"{clean(key)} is set in {state.home / configuration.FILE}" + ("; restart the daemon to use it" if running else "")
+    )
+
+
+@verb(config, "check", help="Check the settings file and the environment, without starting anything.")
+def check(state: State) -> int:
+    problems = configuration.check(state.home, state.env)
+    if state.out.as_json:
+        state.out.json({"ok": not problems, "problems": problems})
+    else:
+        for problem in problems:
+            state.out.line(state.out.style("✗ ", "red") + clean(str(problem)))
+        if not problems:
+            state.out.line(state.out.style("✓ ", "green") + "the configuration is good")
+    return exits.CONFIG if problems else exits.OK
+
+
+@verb(config, "path", help="Print where the settings file is.")
+def path(state: State) -> None:
+    where = state.home / configuration.FILE
+    if state.out.as_json:
+        state.out.json({"path": str(where), "exists": where.exists()})
+    else:
+        state.out.line(str(where))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)

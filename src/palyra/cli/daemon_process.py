@@ -1,0 +1,126 @@
+"""The daemon as a process: start one, wait until it answers, end one, and be sure that none runs."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from palyra.cli import discovery
+from palyra.cli.discovery import Endpoint
+from palyra.cli.exits import Unreachable
+from palyra.cli.http import Api
+from palyra.cli.safe_text import clean
+from palyra.domain.errors import Conflict, PalyraError, Unavailable
+
+LOCK = "daemon.lock"
+_START_S = 30.0
+_STOP_S = 15.0
+_POLL_S = 0.02
+
+
+def is_up(home: Path, env: dict[str, str]) -> bool:
+    """Whether a daemon answers at the place the environment or the home folder names."""
+    try:
+        Api(lambda: discovery.discover(home, env)).request("GET", "/healthz", timeout_s=5)
+    except Unavailable:
+        return False
+    return True
+
+
+def start(home: Path, port: int | None, *, lifeline: bool) -> "subprocess.Popen[bytes]":
+    """Start a daemon. With `lifeline` it ends when this process does, however that ends."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    logs = home / "logs"
+    logs.mkdir(mode=0o700, exist_ok=True)
+    command = [sys.executable, "-m", "palyra.cli.main", "serve", "--home", str(home)]
+    command += ["--port", str(port)] if port is not None else []
+    command += ["--lifeline"] if lifeline else []
+    with open(logs / "start.log", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C in this terminal is for the chat, not for the daemon.
+            start_new_session=True,
+        )
+
+
+def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, str]) -> None:
+    """Until it answers; if it ends instead, what it said last is the error."""
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise Unreachable(f"the daemon ended while starting: {_last_words(home)}")
+        found = discovery.running(home)
+        if found is not None and found.pid == process.pid and _ready(found.url):
+            return
+        time.sleep(_POLL_S)
+    raise Unreachable(f"the daemon was not ready after {_START_S:.0f} s: see {home / 'logs'}")
+
+
+def _ready(url: str) -> bool:
+    try:
+        Api(lambda: Endpoint(url, "", "")).request("GET", "/readyz", timeout_s=5)
+    except PalyraError:
+        return False
+    return True
+
+
+def _last_words(home: Path) -> str:
+    text = (home / "logs" / "start.log").read_text(encoding="utf-8", errors="replace").strip()
+    lines = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")] or text.splitlines()[-1:]
+    return clean(" ".join(lines)) or f"it said nothing; see {home / 'logs'}"
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Ask the daemon we started to end, and see it end."""
+    process.terminate()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(_STOP_S)
+
+
+def stop(home: Path) -> int:
+    """End the daemon of this home, whoever started it; its process id."""
+    found = discovery.running(home)
+    if found is None or not _held(home):
+        raise Unreachable(f"no daemon is running for {home}")
+    os.kill(found.pid, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_S
+    while time.monotonic() < deadline:
+        if not _held(home):
+            return found.pid
+        time.sleep(_POLL_S)
+    raise Unavailable(f"the daemon (pid {found.pid}) did not end within {_STOP_S:.0f} s: see {home / 'logs' / 'daemon.log'}")
+
+
+@contextmanager
+def exclusive(home: Path) -> Iterator[None]:
+    """Hold the home's lock, so that no daemon can start meanwhile."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Conflict("the daemon is running: stop it first with `palyra stop --daemon`") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _held(home: Path) -> bool:
+    """Whether a daemon holds the lock of this home: the one sign that cannot be stale."""
+    try:
+        with exclusive(home):
+            return False
+    except Conflict:
+        return True

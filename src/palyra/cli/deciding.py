@@ -1,0 +1,178 @@
+"""One approval being answered, line by line. Knows no terminal. Only a written yes is a yes: Enter alone decides nothing."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from palyra.cli import words
+from palyra.cli.safe_text import clean, one_line
+from palyra.domain.errors import InvalidInput
+from palyra.domain.events import ApprovalRequested
+from palyra.domain.tools import Subject
+
+_TOOL = "[y]es once · [s]ession · [t]imed · [a]lways · [e]dit · [n]o · [q]uit"
+_DOUBT = "[h]appened · [r]un again · [s]kip · [q]uit"
+_SCOPES = {"s": "session", "session": "session", "t": "timed", "timed": "timed", "a": "always", "always": "always"}
+
+
+class Decided(Struct, frozen=True, kw_only=True):
+    """What to answer."""
+
+    decision: str
+    scope: str = "once"
+    subject: Subject | None = None
+    for_ms: int = 0
+    arguments: dict[str, Any] | None = None
+    reason: str = ""
+
+
+class Say(Struct, frozen=True):
+    """Nothing is decided yet; tell the person this, and show the prompt again."""
+
+    text: str = ""
+
+
+class Edit(Struct, frozen=True):
+    """The person wants to change the arguments."""
+
+
+class Leave(Struct, frozen=True):
+    """Leave it pending."""
+
+
+Step = Decided | Say | Edit | Leave
+
+
+class Deciding:
+    def __init__(self, request: ApprovalRequested) -> None:
+        self.request = request
+        self._doubt = request.about == "in_doubt"
+        self._step = "choice"
+        self._scope = ""
+        self._for_ms = 0
+        self._arguments: dict[str, Any] | None = None
+
+    @property
+    def prompt(self) -> str:
+        match self._step:
+            case "for":
+                return "for how long? (10m, 2h, 1d) "
+            case "subject":
+                return f"which? (1-{len(self.request.subjects)}, Enter for 1) "
+            case "reason":
+                return "reason for the agent (Enter for none) "
+            case "edited":
+                return "allow with these arguments? [y/N] "
+            case _:
+                return f"{_DOUBT if self._doubt else _TOOL} > "
+
+    def enter(self, line: str) -> Step:
+        given = line.strip()
+        match self._step:
+            case "for":
+                return self._timed(given)
+            case "subject":
+                return self._chosen(given)
+            case "reason":
+                return Decided(decision="deny", reason=given)
+            case "edited":
+                return self._confirmed(given)
+            case _:
+                word, _, rest = given.partition(" ")
+                return self._in_doubt(word.lower()) if self._doubt else self._choice(word.lower(), rest.strip())
+
+    def edited(self, arguments: dict[str, Any]) -> Step:
+        """The arguments came back from the editor."""
+        self._arguments = arguments
+        self._step = "edited"
+        return Say()
+
+    def _choice(self, word: str, rest: str) -> Step:
+        match word:
+            case "y" | "yes":
+                return Decided(decision="allow")
+            case "n" | "no" | "deny":
+                if rest:
+                    return Decided(decision="deny", reason=rest)
+                self._step = "reason"
+                return Say()
+            case "e" | "edit":
+                return Edit()
+            case "q" | "quit":
+                return Leave()
+            case "":
+                return Say("nothing was decided; answer with one of the letters")
+            case _ if word in _SCOPES:
+                return self._wider(_SCOPES[word], rest)
+            case _:
+                return Say(f"{one_line(word, 20)!r} is no answer; one of the letters is")
+
+    def _in_doubt(self, word: str) -> Step:
+        match word:
+            case "h" | "happened":
+                return Decided(decision="happened")
+            case "r" | "run" | "again":
+                return Decided(decision="again")
+            case "s" | "skip":
+                return Decided(decision="skip")
+            case "q" | "quit":
+                return Leave()
+            case _:
+                return Say("nothing was decided; did it happen, should it run again, or be skipped?")
+
+    def _wider(self, scope: str, rest: str) -> Step:
+        if not self.request.subjects:
+            return Say("only yes once or no is possible here")
+        self._scope = scope
+        if scope == "timed":
+            self._step = "for"
+            return self._timed(rest) if rest else Say()
+        return self._ask_subject()
+
+    def _timed(self, given: str) -> Step:
+        try:
+            self._for_ms = words.parse_duration(given)
+        except InvalidInput as error:
+            self._step = "choice"
+            return Say(f"nothing was decided: {error.message}")
+        return self._ask_subject()
+
+    def _ask_subject(self) -> Step:
+        subjects = self.request.subjects
+        if len(subjects) == 1:
+            return self._allow(subjects[0])
+        self._step = "subject"
+        return Say("\n".join(f"  {number}. {subject_words(each)}" for number, each in enumerate(subjects, 1)))
+
+    def _chosen(self, given: str) -> Step:
+        subjects = self.request.subjects
+        number = int(given) if given.isdecimal() else 1 if not given else 0
+        if 1 <= number <= len(subjects):
+            return self._allow(subjects[number - 1])
+        self._step = "choice"
+        return Say("nothing was decided: there is no such number")
+
+    def _allow(self, subject: Subject) -> Decided:
+        return Decided(decision="allow", scope=self._scope, subject=subject, for_ms=self._for_ms)
+
+    def _confirmed(self, given: str) -> Step:
+        self._step = "choice"
+        if given.lower() in ("y", "yes"):
+            return Decided(decision="allow", arguments=self._arguments)
+        return Say("nothing was decided")
+
+
+def subject_words(subject: Subject) -> str:
+    """What a wider yes covers, in words."""
+    tool, value = clean(subject.tool), one_line(subject.value, 200)
+    match subject.kind:
+        case "path_prefix":
+            return f"{tool} on {value} and what is in it"
+        case "program":
+            return f"{tool} running {value}"
+        case "command":
+            return f"{tool} running exactly: {value}"
+        case "host":
+            return f"{tool} to {value}"
+        case "tool":
+            return f"{tool} with any arguments"

@@ -1,0 +1,64 @@
+"""Where the daemon is and how to show who we are: PALYRA_URL and PALYRA_TOKEN, else what the daemon left in the home folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from palyra.cli.exits import Unreachable
+from palyra.domain.errors import ConfigInvalid, Unauthenticated
+
+DAEMON = "daemon.json"
+TOKEN = "owner.token"
+
+
+class Running(Struct, frozen=True):
+    """What a daemon says about itself in the home folder while it runs."""
+
+    pid: int
+    url: str
+    started_ms: int = 0
+    version: str = ""
+
+
+class Endpoint(Struct, frozen=True):
+    url: str
+    token: str
+    # For the sentence when nobody answers there.
+    advice: str
+
+
+def running(home: Path) -> Running | None:
+    """The daemon of this home as it last described itself; it may have died since."""
+    try:
+        return msgspec.json.decode((home / DAEMON).read_bytes(), type=Running)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigInvalid(f"{home / DAEMON} cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ConfigInvalid(f"{home / DAEMON} is damaged ({error}): remove it and start the daemon again") from error
+
+
+def discover(home: Path, env: Mapping[str, str]) -> Endpoint:
+    url = env.get("PALYRA_URL", "")
+    if url:
+        return Endpoint(url.rstrip("/"), env.get("PALYRA_TOKEN") or _token(home), "check PALYRA_URL, or unset it")
+    found = running(home)
+    if found is None:
+        raise Unreachable(f"no daemon is running for {home}: start it with `palyra up`, or name another home with --home")
+    advice = f"the daemon (pid {found.pid}) may have ended badly; start it with `palyra up`"
+    return Endpoint(found.url.rstrip("/"), env.get("PALYRA_TOKEN") or _token(home), advice)
+
+
+def _token(home: Path) -> str:
+    path = home / TOKEN
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unauthenticated(
+            f"the token in {path} cannot be read: {error}; set PALYRA_TOKEN, or use the daemon's own user"
+        ) from error

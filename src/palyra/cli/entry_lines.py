@@ -1,0 +1,134 @@
+"""What an event looks like on a terminal. Chat, ask, approvals and the journal draw the same thing the same way."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from palyra.cli import words
+from palyra.cli.safe_text import clean, one_line
+from palyra.domain import events
+from palyra.domain.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Entry,
+    FileChange,
+    InputReceived,
+    ModelFailed,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolDecided,
+    ToolFinished,
+    ToolProposed,
+    ToolUndone,
+)
+
+_MARKS = {"ok": ("✓", "green"), "denied": ("⊘", "yellow"), "skipped": ("⊘", "yellow"), "cancelled": ("⊘", "yellow")}
+_CHANGES = {"created": ("+", "green"), "modified": ("~", "yellow"), "deleted": ("-", "red"), "restored": ("↺", "cyan")}
+_RISKS = {"low": "green", "medium": "yellow", "high": "red", "critical": "red"}
+_MOST_PREVIEW = 200
+
+
+class Style(Protocol):
+    def __call__(self, text: str, *styles: str) -> str: ...
+
+
+def tool_lines(style: Style, tool: str, arguments: Mapping[str, Any], finished: ToolFinished) -> list[str]:
+    mark, color = _MARKS.get(finished.outcome, ("✗", "red"))
+    about = words.about(arguments)
+    head = " ".join(filter(None, (clean(tool), about)))
+    outcome = "" if finished.outcome == "ok" else f" {finished.outcome}"
+    took = f"  {words.duration(finished.duration_ms)}" if finished.duration_ms or finished.outcome == "ok" else ""
+    lines = [style(mark, color) + f" {head}{style(outcome, color)}{style(took, 'dim')}"]
+    if finished.outcome != "ok" and finished.text:
+        lines.append("  " + style(one_line(finished.text, 160), "dim"))
+    return lines + change_lines(style, finished.changes)
+
+
+def change_lines(style: Style, changes: tuple[FileChange, ...]) -> list[str]:
+    return [f"  {style(_CHANGES[each.change][0], _CHANGES[each.change][1])} {clean(each.path)}" for each in changes]
+
+
+def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = True) -> list[str]:
+    """What a person must see before saying yes: what, how dangerous, why it is asked, and where it comes from."""
+    risk = _RISKS[request.risk]
+    what = {"in_doubt": "may have happened", "budget": "needs more budget"}.get(request.about, "asks")
+    lines = [
+        style("? ", "bold", "magenta") + style(f"{clean(request.tool)} {what}: ", "bold") + one_line(request.preview.title, 200),
+        f"  risk {style(request.risk, 'bold', risk)} · {one_line(request.why, 300)}",
+    ]
+    if request.label.sources or request.label.integrity == "untrusted" or request.label.confidentiality == "secret":
+        sources = f", from {one_line(', '.join(request.label.sources), 200)}" if request.label.sources else ""
+        lines.append(
+            style(f"  the agent has read {request.label.integrity}, {request.label.confidentiality} content{sources}", "yellow")
+        )
+    if request.policies:
+        lines.append(style(f"  policy {one_line(', '.join(request.policies), 200)}", "dim"))
+    if request.cost_microusd:
+        lines.append(style(f"  cost so far {words.money(request.cost_microusd)}", "dim"))
+    if request.expires_ms:
+        left = request.expires_ms - int(time.time() * 1000)
+        lines.append(style(f"  counts as denied in {words.duration(max(0, left) // 1000 * 1000)}", "dim"))
+    return lines + (preview_lines(style, request.preview.kind, request.preview.body) if preview else [])
+
+
+def preview_lines(style: Style, kind: str, body: str) -> list[str]:
+    given = clean(body).rstrip("\n").split("\n") if body else []
+    shown = [f"    {diff_line(style, line) if kind == 'diff' else line}" for line in given[:_MOST_PREVIEW]]
+    if len(given) > _MOST_PREVIEW:
+        shown.append(style(f"    … {len(given) - _MOST_PREVIEW} more lines: `palyra approvals show` has them all", "dim"))
+    return shown
+
+
+def diff_line(style: Style, line: str) -> str:
+    if line.startswith(("+++", "---")):
+        return style(line, "bold")
+    color = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return style(line, color) if color else line
+
+
+def read(entry: Entry) -> events.AnyEvent | None:
+    """The event of an entry; None for a kind that a newer daemon knows and we do not."""
+    try:
+        return events.decode(bytes(entry.event))
+    except msgspec.ValidationError:
+        return None
+
+
+def summary(entry: Entry, width: int = 0) -> str:
+    """An entry in one line, without its time."""
+    match read(entry):
+        case InputReceived(text=text) | RunCompleted(text=text):
+            said = text
+        case ModelReplied() as reply:
+            calls = ", ".join(f"{call.tool} {words.about(call.arguments, 40)}".rstrip() for call in reply.calls)
+            said = " → ".join(filter(None, (reply.text, calls)))
+        case ModelFailed(failure=failure, message=message):
+            said = f"{failure}: {message}"
+        case ToolProposed(tool=tool, arguments=arguments):
+            said = f"{tool} {words.about(arguments)}"
+        case ToolDecided() as decided:
+            said = f"{decided.verdict}: {decided.reason}"
+        case ToolFinished() as finished:
+            said = f"{finished.outcome}: {finished.text}"
+        case ApprovalRequested() as request:
+            said = f"{request.tool}: {request.preview.title}"
+        case ApprovalResolved() as resolved:
+            said = f"{resolved.decision} ({resolved.scope}) {resolved.reason}"
+        case ToolUndone(changes=changes):
+            said = ", ".join(change.path for change in changes)
+        case RunFailed(reason=reason, message=message):
+            said = f"{reason}: {message}"
+        case RunCancelled(reason=reason):
+            said = reason
+        case _:
+            said = _plain(entry)
+    return one_line(said, width)
+
+
+def _plain(entry: Entry) -> str:
+    fields = msgspec.json.decode(bytes(entry.event))
+    return " ".join(f"{key}={value}" for key, value in fields.items() if key != "kind" and not isinstance(value, dict | list))

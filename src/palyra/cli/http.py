@@ -1,0 +1,255 @@
+"""HTTP to the daemon and nothing else: one request, or a stream of events that goes on behind its cursor when a connection breaks.
+
+Small on purpose: the standard client starts in milliseconds where a full one takes longer than the whole command.
+"""
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from palyra.cli.discovery import Endpoint
+from palyra.cli.exits import Unreachable
+from palyra.domain import errors
+from palyra.domain.errors import PalyraError
+
+T = TypeVar("T")
+_BROKEN = (OSError, http.client.HTTPException)
+_FAMILY = {each.code: each for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__}
+_CONNECT_S = 5.0
+# The daemon sends a heartbeat every 15 seconds: three missed ones are a dead connection.
+_SILENCE_S = 45.0
+_FIRST_WAIT_S = 0.05
+_LONGEST_WAIT_S = 2.0
+
+
+class Message(Struct, frozen=True):
+    """One server-sent event."""
+
+    event: str
+    data: bytes
+    id: str = ""
+
+
+class Link(Struct, frozen=True):
+    """Said between messages: the connection is up, or was lost and is being made again."""
+
+    state: Literal["up", "lost"]
+    why: str = ""
+
+
+class _Problem(Struct):
+    code: str = "internal"
+    message: str = ""
+    details: dict[str, Any] = {}
+
+
+class _Refusal(Struct):
+    error: _Problem
+
+
+class Api:
+    """The daemon as seen over HTTP. `find` is asked again for each connection: a restarted daemon may have another port."""
+
+    def __init__(self, find: Callable[[], Endpoint]) -> None:
+        self._find = find
+        self._kept: http.client.HTTPConnection | None = None
+
+    def get(self, path: str, type: type[T], **query: Any) -> T:
+        return _decode(self.request("GET", _with(path, query)), type)
+
+    def post(self, path: str, type: type[T], body: Any = None, *, timeout_s: float = 30.0) -> T:
+        return _decode(self.request("POST", path, {} if body is None else body, timeout_s=timeout_s), type)
+
+    def patch(self, path: str, type: type[T], body: Any) -> T:
+        return _decode(self.request("PATCH", path, body), type)
+
+    def delete(self, path: str) -> bytes:
+        return self.request("DELETE", path)
+
+    def request(self, method: str, path: str, body: Any = None, *, timeout_s: float = 30.0) -> bytes:
+        """The answer's body, or the daemon's error as one of the family."""
+        endpoint = self._find()
+        data = None if body is None else msgspec.json.encode(body)
+        reused = self._kept is not None
+        connection = self._kept or _connect(endpoint, timeout_s)
+        self._kept = None
+        try:
+            if connection.sock is not None:
+                connection.sock.settimeout(timeout_s)
+            connection.request(method, path, data, _headers(endpoint, data))
+            response = connection.getresponse()
+            answer = response.read()
+        except _BROKEN as error:
+            connection.close()
+            if reused and not isinstance(error, TimeoutError):
+                # A kept connection may have been closed meanwhile; only a fresh one can tell.
+                return self.request(method, path, body, timeout_s=timeout_s)
+            raise _unreachable(endpoint, error) from error
+        if response.will_close:
+            connection.close()
+        else:
+            self._kept = connection
+        _check(response.status, answer)
+        return answer
+
+    @contextmanager
+    def open(
+        self, path: str, *, accept: str, last_id: str = "", on_socket: Callable[[socket.socket], None] | None = None
+    ) -> Iterator[Any]:
+        """A response that is read while it comes."""
+        endpoint = self._find()
+        connection = _connect(endpoint, _CONNECT_S)
+        try:
+            try:
+                connection.connect()
+                assert connection.sock is not None
+                connection.sock.settimeout(_SILENCE_S)
+                if on_socket:
+                    on_socket(connection.sock)
+                headers = _headers(endpoint, None) | {"Accept": accept}
+                connection.request("GET", path, headers=headers | ({"Last-Event-ID": last_id} if last_id else {}))
+                response = connection.getresponse()
+                if response.status != 200:
+                    _check(response.status, response.read())
+            except _BROKEN as error:
+                raise _unreachable(endpoint, error) from error
+            yield response
+        finally:
+            connection.close()
+
+    def messages(
+        self, path: str, *, last_id: str = "", on_socket: Callable[[socket.socket], None] | None = None
+    ) -> Iterator[Message | Link]:
+        """The events of one connection, until it ends, however it ends."""
+        with self.open(path, accept="text/event-stream", last_id=last_id, on_socket=on_socket) as response:
+            yield Link("up")
+            try:
+                yield from parse(iter(response.readline, b""))
+            except _BROKEN as error:
+                yield Link("lost", str(error) or type(error).__name__)
+
+    def watch(self, path: str, after: int, stopped: "Stopped", patience_s: float | None = None) -> Iterator[Message | Link]:
+        """Events behind a cursor for ever: no gap and no duplicate, however often the connection breaks.
+
+        `patience_s` is how long to try while nobody answers; None is until `stopped`.
+        """
+        cursor, waited, wait = str(after), 0.0, _FIRST_WAIT_S
+        while not stopped.is_set():
+            try:
+                for message in self.messages(path, last_id=cursor, on_socket=stopped.holds):
+                    if isinstance(message, Message):
+                        wait = _FIRST_WAIT_S
+                        cursor = message.id or cursor
+                        yield message
+                    elif message.state == "up":
+                        waited = 0.0
+                        yield message
+                why = "the connection ended"
+            except Unreachable as error:
+                why = error.message
+                if patience_s is not None and waited >= patience_s:
+                    raise
+            if stopped.is_set():
+                return
+            yield Link("lost", why)
+            stopped.wait(wait)
+            waited, wait = waited + wait, min(wait * 2, _LONGEST_WAIT_S)
+
+
+class Stopped(threading.Event):
+    """Ends a watch from another thread, also one that waits in a read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._socket: socket.socket | None = None
+
+    def holds(self, held: socket.socket) -> None:
+        self._socket = held
+        if self.is_set():
+            self.stop()
+
+    def stop(self) -> None:
+        self.set()
+        if self._socket is not None:
+            try:
+                self._socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # It was closed already, which is what we want.
+
+
+def parse(lines: Iterator[bytes]) -> Iterator[Message]:
+    """Server-sent events from their lines. An event that was cut off is not yielded."""
+    event, identifier, data = "message", "", list[bytes]()
+    for raw in lines:
+        line = raw.rstrip(b"\r\n")
+        if not line:
+            if data:
+                yield Message(event, b"\n".join(data), identifier)
+            event, identifier, data = "message", "", []
+            continue
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        match name:
+            case b"event":
+                event = value.decode()
+            case b"id":
+                identifier = value.decode()
+            case b"data":
+                data.append(value)
+
+
+def _connect(endpoint: Endpoint, timeout_s: float) -> http.client.HTTPConnection:
+    parts = urlsplit(endpoint.url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise errors.ConfigInvalid(f"{endpoint.url} is not an address: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise errors.ConfigInvalid(f"{endpoint.url} is not an address such as http://127.0.0.1:7142")
+    if parts.scheme == "https":
+        return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=ssl.create_default_context())
+    return http.client.HTTPConnection(host, port, timeout=timeout_s)
+
+
+def _headers(endpoint: Endpoint, data: bytes | None) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else {}
+    return headers if data is None else headers | {"Content-Type": "application/json"}
+
+
+def _unreachable(endpoint: Endpoint, error: Exception) -> Unreachable:
+    why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return Unreachable(f"no answer from {endpoint.url} ({str(why).lower()}): {endpoint.advice}")
+
+
+def _check(status: int, body: bytes) -> None:
+    if status < 400:
+        return
+    try:
+        problem = msgspec.json.decode(body, type=_Refusal).error
+    except msgspec.DecodeError:
+        raise PalyraError(f"the daemon answered {status} without saying why; is there a palyra at this address?") from None
+    raise _FAMILY.get(problem.code, PalyraError)(
+        problem.message, **{key: value for key, value in problem.details.items() if key != "message"}
+    )
+
+
+def _decode(body: bytes, type: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=type)
+    except msgspec.DecodeError as error:
+        raise PalyraError(f"the daemon's answer cannot be read ({error}): is it of another version? restart it") from error
+
+
+def _with(path: str, query: Mapping[str, Any]) -> str:
+    given = {
+        key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items() if value not in (None, "")
+    }
+    return f"{path}?{urlencode(given)}" if given else path

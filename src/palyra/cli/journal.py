@@ -1,0 +1,178 @@
+"""`palyra journal`: the history itself. Verifying and restoring also work on the file alone, when no daemon runs."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from palyra.cli import admin_client, client, daemon_process, discovery, entry_lines, exits, words
+from palyra.cli.admin_client import Verified
+from palyra.cli.commands import group, verb
+from palyra.cli.http import Message, Stopped
+from palyra.cli.safe_text import clean
+from palyra.cli.state import State
+from palyra.cli.watcher import decode
+from palyra.domain.errors import Conflict, InvalidInput
+from palyra.domain.events import Entry
+
+journal = group("journal", "The history: show, verify, export, back up, restore.")
+
+
+@verb(journal, "show", help="Show entries of a session, or one entry by its position in the journal.")
+@click.argument("what", metavar="SESSION|POSITION")
+@click.option("--after", default=0, metavar="SEQ", help="Only entries behind this one.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many.")
+@click.option("--follow", is_flag=True, help="Go on with what comes.")
+def show(state: State, what: str, after: int, limit: int | None, follow: bool) -> None:
+    if what.isdecimal() and len(what) < 26:
+        state.out.json(admin_client.entry(state.api, int(what)))
+        return
+    session_id = client.checked(what)
+    seq = after
+    for entry in client.entries(state.api, session_id, after, limit):
+        _tell(state, entry)
+        seq = entry.seq
+    if follow:
+        for message in client.watch(state.api, session_id, seq, Stopped(), patience_s=60):
+            item = decode(message) if isinstance(message, Message) else None
+            if isinstance(item, Entry):
+                _tell(state, item)
+                sys.stdout.flush()
+
+
+def _tell(state: State, entry: Entry) -> None:
+    if state.out.as_json:
+        state.out.json_line(entry)
+        return
+    clock = time.strftime("%H:%M:%S", time.localtime(entry.time_ms / 1000))
+    head = f"{entry.seq:>6} {clock} {entry.kind:<18} "
+    room = max(40, state.out.width - len(head)) if state.out.is_terminal else 0
+    state.out.line(state.out.style(head, "dim") + entry_lines.summary(entry, room))
+
+
+@verb(journal, "verify", help="Check every entry. Names the first bad one. Works on the file when no daemon runs.")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--offline", is_flag=True, help="Read the file also while the daemon runs.")
+def verify(state: State, file: Path | None, offline: bool) -> int:
+    alone = file is not None or offline or (discovery.running(state.home) is None and not state.env.get("PALYRA_URL"))
+    source = _verify_file(file or state.home / "journal.db") if alone else admin_client.verify(state.api)
+    report: Verified | None = None
+    progress = sys.stderr.isatty() and not state.out.as_json
+    for step in source:
+        if isinstance(step, Verified):
+            report = step
+        elif progress:
+            sys.stderr.write(f"\r{words.count(step)} entries checked")
+            sys.stderr.flush()
+    if progress:
+        sys.stderr.write("\r\x1b[K")
+    assert report is not None
+    if state.out.as_json:
+        state.out.json(report)
+    else:
+        _report(state, report)
+    return exits.OK if report.ok else exits.FAILED
+
+
+def _verify_file(path: Path) -> Iterator[int | Verified]:
+    from queue import SimpleQueue
+    from threading import Thread
+
+    from palyra.domain.errors import PalyraError
+    from palyra.journal import sqlite_files
+
+    steps: SimpleQueue[int | Verified | PalyraError] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            report = sqlite_files.inspect(path, steps.put)
+            pages, guards = sqlite_files.page_problems(path), sqlite_files.missing_guards(path)
+        except PalyraError as error:
+            steps.put(error)
+            return
+        good = report.ok and not pages and not guards
+        steps.put(Verified(ok=good, entries=report.entries, tapes=report.tapes, bad=report.bad, pages=pages, guards=guards))
+
+    Thread(target=work, daemon=True).start()
+    while True:
+        step = steps.get()
+        if isinstance(step, PalyraError):
+            raise step
+        yield step
+        if isinstance(step, Verified):
+            return
+
+
+def _report(state: State, report: Verified) -> None:
+    counted = f"{words.count(report.entries)} entries on {words.count(report.tapes)} tapes"
+    if report.ok:
+        state.out.line(state.out.style("✓ ", "green") + f"the journal is whole: {counted}")
+        return
+    state.out.line(state.out.style("✗ the journal is not as it was written", "red") + f" ({counted} are good)")
+    if report.bad:
+        bad = report.bad
+        state.out.line(
+            f"  first bad entry: position {bad.position}, tape {clean(bad.tape)}, number {bad.seq}: {clean(bad.problem)}"
+        )
+    for problem in report.pages:
+        state.out.line(f"  the file: {clean(problem)}")
+    for guard in report.guards:
+        state.out.line(f"  a guard against changes was removed: {clean(guard)}")
+    state.out.line("  what to do: stop the daemon, keep the file, and `palyra journal restore` the newest backup that verifies")
+
+
+@verb(journal, "export", help="Write entries as they stand on the tape, one JSON object a line.")
+@click.option("--session", "session_id", default="", metavar="ID", help="Only this session.")
+@click.option("--after", default=0, metavar="N", help="Only behind this position, or number on the session's tape.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Into this new file.  [default: standard output]")
+def export(state: State, session_id: str, after: int, output: Path | None) -> None:
+    pieces = admin_client.export(state.api, session_id, after)
+    if output is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        return
+    try:
+        target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise Conflict(f"{output} exists already: choose another name") from None
+    except OSError as error:
+        raise InvalidInput(f"{output} cannot be written: {error.strerror}") from error
+    lines = 0
+    with os.fdopen(target, "wb") as handle:
+        for piece in pieces:
+            handle.write(piece)
+            lines += piece.count(b"\n")
+    if state.out.as_json:
+        state.out.json({"path": str(output), "entries": lines})
+    else:
+        state.out.line(f"{words.count(lines)} entries written to {output}")
+
+
+@verb(journal, "backup", help="Make a verified copy in the backups folder of the home folder.")
+@click.argument("name", default="")
+def backup(state: State, name: str) -> None:
+    made = admin_client.backup(state.api, name)
+    if state.out.as_json:
+        state.out.json(made)
+    else:
+        state.out.line(f"{words.count(made.entries)} entries backed up and verified: {clean(made.path)}")
+
+
+@verb(journal, "restore", help="Put a verified backup in the journal's place. The daemon must not run; the old journal is kept.")
+@click.argument("file", type=click.Path(path_type=Path))
+def restore(state: State, file: Path) -> None:
+    from palyra.journal import sqlite_files
+
+    with daemon_process.exclusive(state.home):
+        aside = state.home / "backups" / time.strftime("replaced-%Y%m%d-%H%M%S.db")
+        aside.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        had_one = (state.home / "journal.db").exists()
+        report = sqlite_files.restore(file, state.home / "journal.db", aside)
+    if state.out.as_json:
+        state.out.json({"entries": report.entries, "tapes": report.tapes, "set_aside": str(aside) if had_one else ""})
+        return
+    kept = f"; the journal before it is at {aside}" if had_one else ""
+    state.out.line(f"{words.count(report.entries)} entries restored from {file}{kept}")

@@ -1,0 +1,108 @@
+"""`palyra policy`: what the agent may do. Checking reads the files only; showing and explaining ask the daemon what is in force."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from palyra.cli import admin_client, exits
+from palyra.cli.commands import group, verb
+from palyra.cli.safe_text import clean, one_line
+from palyra.cli.state import State
+from palyra.domain.errors import InvalidInput
+
+policy = group("policy", "What the agent may do: show, check, explain.", default="show")
+_COLORS = {"allow": "green", "ask": "yellow", "deny": "red"}
+
+
+@verb(policy, "show", help="Show the policies in force.")
+def show(state: State) -> None:
+    found = admin_client.policy(state.api)
+    if state.out.as_json:
+        state.out.json(found)
+        return
+    state.out.line(f"preset {found.preset}, version {clean(found.version)}, your files in {clean(found.folder) or 'no folder'}")
+    rows = [[rule.id, rule.effect, f"{Path(rule.file).name}:{rule.line}", one_line(rule.reason, 80)] for rule in found.policies]
+    state.out.table(["policy", "effect", "file", "reason"], rows)
+    for problem in found.problems:
+        state.out.line(state.out.style(f"not in force: {clean(problem.file)}:{problem.line}: {clean(problem.message)}", "red"))
+
+
+@verb(policy, "check", help="Check policy files without putting them in force.")
+@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--preset", type=click.Choice(["locked", "default", "coding", "research"]), help="With this preset instead.")
+def check(state: State, folder: Path | None, preset: str | None) -> int:
+    from palyra import config
+    from palyra.policy import store
+
+    settings = config.load(state.home, state.env).config.policy
+    where = folder or (Path(settings.folder) if settings.folder else state.home / "policies")
+    problems = store.check(where if where.exists() else None, preset or settings.preset)
+    if state.out.as_json:
+        state.out.json({"ok": not problems, "folder": str(where), "problems": problems})
+    elif not problems:
+        state.out.line(state.out.style("✓ ", "green") + f"the policies in {where} load")
+    for problem in problems if not state.out.as_json else ():
+        state.out.line(state.out.style("✗ ", "red") + clean(str(problem)))
+    return exits.CONFIG if problems else exits.OK
+
+
+@verb(policy, "explain", help="How a call would be decided, and by which policies. ARGUMENTS is a JSON object, or NAME=TEXT pairs.")
+@click.argument("tool")
+@click.argument("arguments", nargs=-1)
+@click.option("--session", "session_id", default="", metavar="ID", help="As in this session.")
+@click.option("--origin", type=click.Choice(["interactive", "scheduled", "child", "api"]), default="interactive", show_default=True)
+def explain(state: State, tool: str, arguments: tuple[str, ...], session_id: str, origin: str) -> int:
+    found = admin_client.explain(state.api, tool, _arguments(arguments), session_id=session_id, origin=origin)
+    if state.out.as_json:
+        state.out.json(found)
+        return exits.OK
+    verdict = found.verdict
+    risk = f" (risk {verdict.risk})" if verdict.risk else ""
+    state.out.line(state.out.style(verdict.type, "bold", _COLORS.get(verdict.type, "red")) + f"{risk}: {one_line(verdict.reason)}")
+    for action in ("run", "run_unattended"):
+        deciding = [rule for rule in found.rules if rule.action == action]
+        state.out.line(f"{action}:" + ("" if deciding else " no policy permits it"))
+        for rule in deciding:
+            state.out.line(
+                f"  {rule.effect} {clean(rule.id)} ({Path(rule.file).name}:{rule.line}) {one_line(rule.reason)}".rstrip()
+            )
+    for error in found.errors:
+        state.out.line(state.out.style(f"error: {clean(error)}", "red"))
+    for name, value in found.facts.items():
+        state.out.line(state.out.style(f"  {clean(name)} = {one_line(msgspec.json.encode(value).decode(), 200)}", "dim"))
+    return exits.OK
+
+
+@verb(policy, "reload", help="Read the policy folder again now.")
+def reload(state: State) -> int:
+    found = admin_client.reload_policy(state.api)
+    if state.out.as_json:
+        state.out.json(found)
+    else:
+        for problem in found.problems:
+            state.out.line(state.out.style("✗ ", "red") + f"{clean(problem.file)}:{problem.line}: {clean(problem.message)}")
+        moved = [("added", found.added), ("removed", found.removed), ("changed", found.changed)]
+        said = "; ".join(f"{name} {clean(', '.join(each))}" for name, each in moved if each)
+        state.out.line("the last good set stays in force" if found.problems else f"in force: {said or 'nothing changed'}")
+    return exits.CONFIG if found.problems else exits.OK
+
+
+@verb(policy, "schema", help="Print the Cedar schema: what a policy can talk about.")
+def schema(state: State) -> None:
+    from importlib.resources import files
+
+    state.out.line((files("palyra.policy") / "shipped" / "palyra.cedarschema").read_text(encoding="utf-8").rstrip())
+
+
+def _arguments(given: tuple[str, ...]) -> dict[str, Any]:
+    if len(given) == 1 and given[0].lstrip().startswith("{"):
+        try:
+            return msgspec.json.decode(given[0], type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"the arguments are not a JSON object: {error}") from error
+    pairs = [each.partition("=") for each in given]
+    if any(not separator for _, separator, _ in pairs):
+        raise InvalidInput("write the arguments as NAME=TEXT, or as one JSON object")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,116 @@
+"""All commands by name, and the one place where an error becomes a sentence and an exit code. No traceback reaches a user."""
+
+import os
+import sys
+import time
+import traceback
+from typing import Any
+
+import click
+
+import palyra
+from palyra.cli import exits
+from palyra.cli.commands import LazyGroup
+from palyra.cli.safe_text import clean
+from palyra.cli.state import State
+from palyra.domain.errors import PalyraError
+
+_TABLE = {
+    "up": ("up:up", "Start the daemon if it is not running, and chat."),
+    "chat": ("chat:chat", "Talk with the agent in this folder."),
+    "ask": ("ask:ask", "Ask one thing, print the answer."),
+    "approvals": ("approvals:approvals", "Answer what the agent may do."),
+    "undo": ("undo:undo", "Take back changes that the agent made."),
+    "sessions": ("sessions:sessions", "List, search and change conversations."),
+    "stop": ("up:stop", "STOP: cancel all runs; --daemon ends the daemon."),
+    "status": ("up:status", "What the daemon is and does now."),
+    "usage": ("usage:usage", "Tokens and cost, by day, model, session or run."),
+    "journal": ("journal:journal", "Show, verify, export, back up and restore the history."),
+    "policy": ("policy:policy", "What the agent may do: show, check, explain."),
+    "config": ("configuration:config", "Show and change settings."),
+    "token": ("tokens:token", "Access tokens for programs and other people."),
+    "login": ("tokens:login", "Print a one-time link for the browser."),
+    "doctor": ("doctor:doctor", "Look for problems, with a fix for each."),
+    "serve": ("up:serve", "Run the daemon in the foreground."),
+    "completion": ("completion:completion", "Print a completion script for bash, zsh or fish."),
+}
+
+root = LazyGroup(
+    "palyra",
+    table=_TABLE,
+    help="A self-hosted agent: exact, safe and provable. Begin with `palyra up`.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+root.params.append(
+    click.Option(
+        ["--version"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        help="Print the version.",
+        callback=lambda c, p, v: _version(c, v),
+    )
+)
+
+
+def _version(context: click.Context, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"palyra {palyra.__version__}")
+        context.exit()
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line and give its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # What cannot be encoded is escaped: a C locale must not turn an answer into a failure.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    state = State()
+    try:
+        result: Any = root.main(arguments, prog_name="palyra", standalone_mode=False, obj=state)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else exits.OK
+    except click.UsageError as error:
+        return _usage(error)
+    except click.ClickException as error:
+        return _say(state, "invalid_input", error.format_message(), exits.USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        return _say(state, "interrupted", "interrupted", exits.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader left, as `head` does. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+    except PalyraError as error:
+        return _say(state, error.code, error.message, exits.code_of(error), error.details)
+    except Exception as error:  # noqa: BLE001  the last door: a defect is recorded and named, not shown as a traceback
+        return _defect(state, error)
+
+
+def _usage(error: click.UsageError) -> int:
+    where = error.ctx.command_path if error.ctx else "palyra"
+    click.echo(f"error: {clean(error.format_message())} (see `{where} --help`)", err=True)
+    return exits.USAGE
+
+
+def _say(state: State, code: str, message: str, exit_code: int, details: dict[str, Any] | None = None) -> int:
+    if state.as_json:
+        import msgspec
+
+        shown = msgspec.json.encode({"error": {"code": code, "message": message, "details": details or {}}}, enc_hook=str)
+        click.echo(shown.decode(), err=True)
+    else:
+        click.echo(f"error: {clean(message)}", err=True)
+    return exit_code
+
+
+def _defect(state: State, error: Exception) -> int:
+    where = "and could not be recorded"
+    try:
+        state.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(state.log_path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as log:
+            log.write(time.strftime("%Y-%m-%dT%H:%M:%S%z ") + "".join(traceback.format_exception(error)))
+        where = f"recorded in {state.log_path}"
+    except OSError:
+        pass
+    message = f"this is a defect in palyra ({type(error).__name__}: {error}), {where}; please report it"
+    return _say(state, "internal", message, exits.FAILED)

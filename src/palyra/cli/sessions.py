@@ -1,0 +1,124 @@
+"""`palyra sessions`: the conversations there are, and what can be done to one."""
+
+import click
+
+from palyra.cli import client, entry_lines, words
+from palyra.cli.commands import group, verb
+from palyra.cli.safe_text import clean, one_line
+from palyra.cli.state import State
+from palyra.domain.events import InputReceived, RunCancelled, RunCompleted, RunFailed, ToolFinished, ToolProposed, ToolUndone
+from palyra.journal.sessions import Session
+
+sessions = group("sessions", "The conversations: list, show, search, change.", default="list")
+
+
+@verb(sessions, "list", help="List sessions, last used first.")
+@click.option("--archived", is_flag=True, help="Those that were archived instead.")
+@click.option("--limit", default=30, show_default=True, type=click.IntRange(1, 10_000))
+def list_(state: State, archived: bool, limit: int) -> None:
+    found = client.sessions(state.api, archived=archived, limit=limit)
+    if state.out.as_json:
+        state.out.json({"sessions": found})
+        return
+    if not found:
+        state.out.line("there are no sessions yet: begin one with `palyra chat`")
+        return
+    rows = [
+        [each.session_id, one_line(each.title, 50), words.ago(each.updated_ms), each.active, one_line(each.workspace, 40)]
+        for each in found
+    ]
+    state.out.table(["session", "title", "used", "run", "folder"], rows)
+
+
+@verb(sessions, "show", help="Show what was said and done in a session.")
+@click.argument("session_id")
+@click.option("--limit", default=200, show_default=True, type=click.IntRange(1), help="How many entries, from the end.")
+def show(state: State, session_id: str, limit: int) -> None:
+    session = client.session(state.api, session_id)
+    stored = list(client.entries(state.api, session.session_id, max(0, client.head(state.api, session) - limit)))
+    if state.out.as_json:
+        state.out.json({"session": session, "entries": stored})
+        return
+    style = state.out.style
+    _tell(state, session)
+    tools = {}
+    for entry in stored:
+        event = entry_lines.read(entry)
+        match event:
+            case InputReceived(text=text):
+                state.out.line(style("> ", "bold", "blue") + clean(text))
+            case RunCompleted(text=text):
+                state.out.line(clean(text))
+            case ToolProposed():
+                tools[event.call_id] = event
+            case ToolFinished():
+                proposed = tools.get(event.call_id)
+                name, arguments = (proposed.tool, proposed.arguments) if proposed else ("tool", {})
+                for line in entry_lines.tool_lines(style, name, arguments, event):
+                    state.out.line(line)
+            case RunFailed() | RunCancelled() | ToolUndone():
+                state.out.line(style(f"{entry.kind}: {entry_lines.summary(entry, 200)}", "yellow"))
+            case _:
+                pass
+
+
+@verb(sessions, "search", help="Find sessions in which these words were said.")
+@click.argument("words_", metavar="WORDS", nargs=-1, required=True)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100))
+def search(state: State, words_: tuple[str, ...], limit: int) -> int:
+    found = client.search(state.api, " ".join(words_), limit)
+    if state.out.as_json:
+        state.out.json({"found": found})
+    elif not found:
+        state.out.line("nothing was found")
+    else:
+        rows = [[each.session_id, str(each.seq), one_line(each.title, 40), one_line(each.snippet, 80)] for each in found]
+        state.out.table(["session", "entry", "title", "said"], rows, right=["entry"])
+    return 0
+
+
+@verb(sessions, "archive", help="Hide a session from the list. It stays verifiable and searchable.")
+@click.argument("session_id")
+def archive(state: State, session_id: str) -> None:
+    _tell(state, client.change(state.api, session_id, archived=True))
+
+
+@verb(sessions, "unarchive", help="Bring a session back.")
+@click.argument("session_id")
+def unarchive(state: State, session_id: str) -> None:
+    _tell(state, client.change(state.api, session_id, archived=False))
+
+
+@verb(sessions, "title", help="Name a session.")
+@click.argument("session_id")
+@click.argument("title")
+def title(state: State, session_id: str, title: str) -> None:
+    _tell(state, client.change(state.api, session_id, title=title))
+
+
+@verb(sessions, "branch", help="A new session that continues from an entry of another one.")
+@click.argument("session_id")
+@click.option("--at", type=click.IntRange(1), metavar="SEQ", help="The last entry that both share.  [default: the newest]")
+@click.option("--title", default="", help="Its title.")
+def branch(state: State, session_id: str, at: int | None, title: str) -> None:
+    _tell(state, client.branch(state.api, session_id, at, title))
+
+
+@verb(sessions, "reset", help="Begin the conversation anew. What runs is cancelled; the history stays.")
+@click.argument("session_id")
+def reset(state: State, session_id: str) -> None:
+    _tell(state, client.reset(state.api, session_id))
+
+
+def _tell(state: State, session: Session) -> None:
+    if state.out.as_json:
+        state.out.json(session)
+        return
+    state.out.line(f"{state.out.style(session.session_id, 'bold')}  {one_line(session.title)}".rstrip())
+    facts = [
+        f"in {one_line(session.workspace)}" if session.workspace else "",
+        f"used {words.ago(session.updated_ms)}",
+        "archived" if session.archived else "",
+        f"branched from {session.parent_id} at {session.parent_seq}" if session.parent_id else "",
+    ]
+    state.out.line(state.out.style("  " + " · ".join(filter(None, facts)), "dim"))

@@ -1,0 +1,195 @@
+"""The commands of a chat. Each is one function over the chat and what was written behind the name."""
+
+from palyra.cli import admin_client, client, entry_lines, words
+from palyra.cli.chat_loop import Chat, Command
+from palyra.cli.safe_text import clean, one_line
+from palyra.domain.conversation import CallProgress, Conversation, ModelTurn
+from palyra.domain.errors import InvalidInput, NotFound
+from palyra.journal.usage import UsageRow
+
+HELP = """\
+/help                this
+/new [title]         a new session in this folder
+/session ID          go to another session; /sessions lists them
+/reset               empty the conversation; the history stays
+/branch [seq]        go on from here, or from an entry, in a new session
+/title TEXT          name the session
+/undo [call]         take back the newest change, or the one of a call
+/approvals           show what waits for an answer
+/why [call]          how the newest call, or this one, was decided
+/model [name]        show the models, or use another one from now on
+/steer TEXT          give the working run something to consider
+/interrupt TEXT      stop what it is saying and make it read this first
+/stop                stop the runs of this session
+/reasoning           show the reasoning in full, or folded again
+/usage               what this session has used
+/quit                leave; also Ctrl-D
+while a run works, anything else you write is queued behind it"""
+
+
+def _help(chat: Chat, rest: str) -> None:
+    for line in HELP.splitlines():
+        chat.terminal.line(line)
+
+
+def _new(chat: Chat, rest: str) -> None:
+    chat.open(client.resolve(chat.api, workspace=chat.session.workspace, title=rest, session_id=client.new_id()))
+
+
+def _session(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("which session? /sessions lists them")
+    chat.open(client.session(chat.api, rest))
+
+
+def _sessions(chat: Chat, rest: str) -> None:
+    for each in client.sessions(chat.api, limit=20):
+        mark = "*" if each.session_id == chat.session.session_id else " "
+        active = f" [{each.active}]" if each.active else ""
+        chat.terminal.line(f"{mark} {each.session_id}  {words.ago(each.updated_ms):>12}  {one_line(each.title, 60)}{active}")
+
+
+def _reset(chat: Chat, rest: str) -> None:
+    client.reset(chat.api, chat.session.session_id)
+
+
+def _branch(chat: Chat, rest: str) -> None:
+    if rest and not rest.isdecimal():
+        raise InvalidInput("/branch takes the number of an entry, or nothing")
+    chat.open(client.branch(chat.api, chat.session.session_id, int(rest) if rest else None))
+
+
+def _title(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("which title?")
+    chat.say(f"the title is now: {clean(client.change(chat.api, chat.session.session_id, title=rest).title)}")
+
+
+def _undo(chat: Chat, rest: str) -> None:
+    # What was undone is on the tape, and so on the screen.
+    client.undo(chat.api, chat.session.session_id, call_id=rest.upper())
+
+
+def _approvals(chat: Chat, rest: str) -> None:
+    if not chat.screen.pending:
+        chat.say("nothing waits for an answer in this session")
+    chat.ask_again()
+
+
+def _model(chat: Chat, rest: str) -> None:
+    known = client.models(chat.api)
+    if rest and rest not in {each.name for each in known}:
+        chat.say(f"there is no model {clean(rest)}", "yellow")
+    elif rest:
+        chat.model = rest
+    current = chat.model or next((each.name for each in known if each.default), "")
+    for each in known:
+        chat.terminal.line(
+            f"{'*' if each.name == current else ' '} {clean(each.name)}{'' if each.healthy is not False else '  (not healthy)'}"
+        )
+
+
+def _steer(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("steer it where? /steer TEXT")
+    chat.send(rest, "steer")
+
+
+def _interrupt(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("say what it should read first: /interrupt TEXT")
+    chat.send(rest, "interrupt")
+
+
+def _stop(chat: Chat, rest: str) -> None:
+    if not chat.screen.working:
+        chat.say("nothing is running in this session")
+    chat.stop()
+
+
+def _reasoning(chat: Chat, rest: str) -> None:
+    chat.screen.unfolded = not chat.screen.unfolded
+    chat.say(f"reasoning is {'shown in full' if chat.screen.unfolded else 'folded'} from now on")
+
+
+def _usage(chat: Chat, rest: str) -> None:
+    rows = admin_client.usage(chat.api, "session", session_id=chat.session.session_id)
+    total = rows[0] if rows else UsageRow("", 0, 0, 0, 0, 0, 0, 0)
+    chat.terminal.line(
+        f"{total.calls} model calls · {words.count(total.input_tokens)} tokens in ({words.count(total.cached_tokens)} cached) · "
+        f"{words.count(total.output_tokens)} out · {words.money(total.cost_microusd)}"
+    )
+
+
+def _why(chat: Chat, rest: str) -> None:
+    for line in why_lines(chat, rest.upper()):
+        chat.terminal.line(line)
+
+
+def why_lines(chat: Chat, call_id: str) -> list[str]:
+    """How a call was decided and what it did, from the tape."""
+    conversation = Conversation(chat.session.session_id)
+    for entry in client.entries(chat.api, chat.session.session_id):
+        event = entry_lines.read(entry)
+        if event is not None:
+            conversation.apply(entry.seq, entry.run_id, entry.time_ms, event)
+    calls = [call for turn in conversation.turns if isinstance(turn, ModelTurn) for call in turn.calls]
+    chosen = [call for call in calls if not call_id or call.call.id == call_id][-1:]
+    if not chosen:
+        raise NotFound("there is no such call in this session" if call_id else "no tool was called in this session yet")
+    return _call_lines(chosen[0])
+
+
+def _call_lines(call: CallProgress) -> list[str]:
+    arguments = call.proposed.arguments if call.proposed else call.call.arguments
+    lines = [f"{clean(call.call.tool)} {words.about(arguments)}  (call {call.call.id})"]
+    if call.decided:
+        by = f" by {', '.join(call.decided.policies)}" if call.decided.policies else f" by {call.decided.by}"
+        lines.append(f"  decided: {call.decided.verdict}{clean(by)}: {one_line(call.decided.reason, 300)}")
+    if call.asked:
+        lines.append(f"  asked: risk {call.asked.risk}, {one_line(call.asked.why, 300)}")
+    if call.answered:
+        reason = f": {one_line(call.answered.reason, 300)}" if call.answered.reason else ""
+        lines.append(
+            f"  answered: {call.answered.decision} ({call.answered.scope}) in {call.answered.surface or 'the daemon'}{reason}"
+        )
+    if call.finished:
+        lines.append(
+            f"  {call.finished.outcome} after {words.duration(call.finished.duration_ms)}: {one_line(call.finished.text, 200)}"
+        )
+    if call.finished and call.finished.attestation:
+        seal = call.finished.attestation
+        lines.append(f"  executed by {clean(seal.executor)}, tier {seal.tier}, policy version {clean(seal.policy_version)}")
+    if call.undone:
+        lines.append("  undone since")
+    return lines
+
+
+def _quit(chat: Chat, rest: str) -> None:
+    chat.over = True
+
+
+COMMANDS: dict[str, Command] = {
+    "help": _help,
+    "new": _new,
+    "session": _session,
+    "sessions": _sessions,
+    "reset": _reset,
+    "branch": _branch,
+    "title": _title,
+    "undo": _undo,
+    "approvals": _approvals,
+    "why": _why,
+    "model": _model,
+    "steer": _steer,
+    "interrupt": _interrupt,
+    "stop": _stop,
+    "reasoning": _reasoning,
+    "usage": _usage,
+    "quit": _quit,
+    "exit": _quit,
+}
+
+
+def complete(text: str) -> list[str]:
+    return [f"/{name}" for name in COMMANDS if f"/{name}".startswith(text)] if text.startswith("/") else []

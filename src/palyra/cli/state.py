@@ -1,0 +1,41 @@
+"""What every command shares: the home folder, how to print, and the way to the daemon. Made from the options, once."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from palyra.cli.output import Output
+
+if TYPE_CHECKING:
+    from palyra.cli.http import Api
+
+
+@dataclass
+class State:
+    home_argument: str | None = None
+    as_json: bool = False
+    no_color: bool = False
+    env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @cached_property
+    def home(self) -> Path:
+        from palyra.config import home_folder
+
+        return home_folder(self.home_argument, self.env)
+
+    @cached_property
+    def out(self) -> Output:
+        return Output(as_json=self.as_json, color=not (self.no_color or self.env.get("NO_COLOR")))
+
+    @cached_property
+    def api(self) -> "Api":
+        from palyra.cli import discovery
+        from palyra.cli.http import Api
+
+        return Api(lambda: discovery.discover(self.home, self.env))
+
+    @property
+    def log_path(self) -> Path:
+        return self.home / "logs" / "cli.log"

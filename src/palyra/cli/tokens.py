@@ -1,0 +1,71 @@
+"""`palyra token` and `palyra login`: who may talk to the daemon. A token is shown once, when it is made."""
+
+import time
+
+import click
+
+from palyra.cli import admin_client, words
+from palyra.cli.commands import command, group, verb
+from palyra.cli.safe_text import clean, one_line
+from palyra.cli.state import State
+from palyra.journal.tokens import Token
+
+token = group("token", "Access tokens: list, create, revoke.", default="list")
+
+
+@verb(token, "list", help="List tokens. The tokens themselves are kept nowhere.")
+def list_(state: State) -> None:
+    found = admin_client.tokens(state.api)
+    if state.out.as_json:
+        state.out.json({"tokens": found})
+        return
+    rows = [
+        [each.token_id, one_line(each.name, 40), each.scope, words.when(each.created_ms), _use(each), _state(each)]
+        for each in found
+    ]
+    state.out.table(["token", "name", "scope", "made", "used", "state"], rows)
+
+
+@verb(token, "create", help="Make a token and print it, this once.")
+@click.argument("name")
+@click.option(
+    "--scope", type=click.Choice(["owner", "operator", "viewer", "connector", "worker"]), default="viewer", show_default=True
+)
+@click.option("--for", "period", metavar="TIME", help="Good for this long: 12h, 30d.  [default: until it is revoked]")
+def create(state: State, name: str, scope: str, period: str | None) -> None:
+    expires_ms = int(time.time() * 1000) + words.parse_duration(period) if period else 0
+    made = admin_client.create_token(state.api, name, scope, expires_ms)
+    if state.out.as_json:
+        state.out.json(made)
+        return
+    state.out.line(made.token)
+    state.out.note(f"this is the only time it is shown; revoke it with `palyra token revoke {made.info.token_id}`")
+
+
+@verb(token, "revoke", help="Revoke a token, at once.")
+@click.argument("token_id")
+def revoke(state: State, token_id: str) -> None:
+    revoked = admin_client.revoke_token(state.api, token_id)
+    if state.out.as_json:
+        state.out.json(revoked)
+    else:
+        state.out.line(f"{clean(revoked.name)} ({revoked.scope}) is revoked")
+
+
+@command("login", help="Print a link that logs a browser in, once, within ten minutes.")
+def login(state: State) -> None:
+    link = admin_client.login_link(state.api)
+    if state.out.as_json:
+        state.out.json({"url": link})
+    else:
+        state.out.line(clean(link))
+
+
+def _use(each: Token) -> str:
+    return words.ago(each.used_ms) if each.used_ms else "never"
+
+
+def _state(each: Token) -> str:
+    if each.revoked_ms:
+        return f"revoked {words.when(each.revoked_ms)}"
+    return f"until {words.when(each.expires_ms)}" if each.expires_ms else "good"

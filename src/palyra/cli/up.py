@@ -1,0 +1,136 @@
+"""`palyra up`, `serve`, `stop` and `status`: the daemon's life. Only `serve` is the daemon; all other commands call it."""
+
+import os
+import signal
+import sys
+import threading
+
+import click
+
+from palyra.cli import admin_client, chat, client, daemon_process, discovery, words
+from palyra.cli.commands import command
+from palyra.cli.safe_text import clean
+from palyra.cli.state import State
+from palyra.domain.errors import InvalidInput
+
+
+@command("up", help="Start the daemon if it is not running, and chat. Without a terminal, run the daemon in the foreground.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
+@click.option("--detach", is_flag=True, help="Leave the daemon running in the background, and do not chat.")
+def up(state: State, port: int | None, detach: bool) -> int:
+    running = daemon_process.is_up(state.home, state.env)
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if detach:
+        return _detach(state, port, running)
+    if not terminal:
+        if running:
+            state.out.note("a daemon is already running for this home")
+            return _tell_where(state)
+        return _serve(state, port)
+    if running:
+        chat.talk(state, chat.session_for(state))
+        return 0
+    state.out.note(f"starting the daemon for {state.home}")
+    process = daemon_process.start(state.home, port, lifeline=True)
+    try:
+        daemon_process.wait_ready(process, state.home, state.env)
+        _notes(state)
+        state.out.note("the daemon ends with this chat; `palyra up --detach` leaves one running")
+        chat.talk(
+            state,
+            chat.session_for(state),
+            farewell="the daemon ends with the chat; what is unfinished goes on when it starts again",
+        )
+    finally:
+        daemon_process.end(process)
+    return 0
+
+
+def _detach(state: State, port: int | None, running: bool) -> int:
+    if not running:
+        daemon_process.wait_ready(daemon_process.start(state.home, port, lifeline=False), state.home, state.env)
+        _notes(state)
+    return _tell_where(state)
+
+
+def _tell_where(state: State) -> int:
+    found = discovery.running(state.home)
+    if state.out.as_json:
+        state.out.json(found)
+    elif found is not None:
+        state.out.line(f"the daemon runs at {found.url} (pid {found.pid}); end it with `palyra stop --daemon`")
+    return 0
+
+
+def _notes(state: State) -> None:
+    for note in admin_client.status(state.api).notes:
+        state.out.note(clean(note))
+
+
+@command("serve", help="Run the daemon in the foreground until it is told to end.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
+@click.option("--lifeline", is_flag=True, hidden=True, help="End when standard input ends.")
+def serve(state: State, port: int | None, lifeline: bool) -> int:
+    if lifeline:
+        # Whoever started us holds the other end: when they go, however they go, it closes.
+        threading.Thread(target=_follow_parent, daemon=True).start()
+    return _serve(state, port)
+
+
+def _follow_parent() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _serve(state: State, port: int | None) -> int:
+    from palyra.serve import serve as run
+
+    run(state.home, port=port)
+    return 0
+
+
+@command("stop", help="STOP: cancel everything that runs or waits. With --daemon, end the daemon itself.")
+@click.option("--daemon", is_flag=True, help="End the daemon; what is unfinished goes on when it starts again.")
+def stop(state: State, daemon: bool) -> None:
+    if daemon:
+        if state.env.get("PALYRA_URL"):
+            raise InvalidInput("PALYRA_URL names a daemon that may be elsewhere: end it where it runs")
+        pid = daemon_process.stop(state.home)
+        if state.out.as_json:
+            state.out.json({"ended": pid})
+        else:
+            state.out.line(f"the daemon (pid {pid}) has ended")
+        return
+    stopped = client.stop(state.api)
+    if state.out.as_json:
+        state.out.json(stopped)
+    else:
+        count = len(stopped.cancelled)
+        state.out.line(f"stopped {count} run{'' if count == 1 else 's'}" if count else "nothing was running")
+
+
+@command("status", help="What the daemon is and does now.")
+def status(state: State) -> None:
+    found = admin_client.status(state.api)
+    if state.out.as_json:
+        state.out.json(found)
+        return
+    default = next((each.name for each in found.models if each.default), "none")
+    sick = [each.name for each in found.models if not each.healthy]
+    rows = [
+        ["version", found.version],
+        ["address", found.url],
+        ["home", found.home],
+        ["up for", words.duration(found.uptime_ms)],
+        ["model", default + (f"; not healthy: {', '.join(sick)}" if sick else "")],
+        ["policy", f"{found.policy.preset} ({found.policy.version})" if found.policy else ""],
+        ["tools", ", ".join(found.tools)],
+        ["runs working", str(found.runs_working)],
+        ["watchers", str(found.watchers)],
+        ["journal", f"{words.count(found.entries)} entries"],
+    ]
+    for name, value in rows:
+        state.out.line(f"{state.out.style(f'{name:<13}', 'bold')} {clean(value)}")
+    for note in found.notes:
+        state.out.line(state.out.style(clean(note), "dim"))

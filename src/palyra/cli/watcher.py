@@ -1,0 +1,71 @@
+"""Watches a session from a thread of its own, so that the chat can wait for keys and for events at once."""
+
+import os
+import threading
+from collections import deque
+
+import msgspec
+
+from palyra.cli import client
+from palyra.cli.http import Api, Link, Message, Stopped
+from palyra.domain.errors import PalyraError
+from palyra.domain.events import Entry, LiveEvent
+
+Item = Entry | LiveEvent | Link | PalyraError
+
+_entry = msgspec.json.Decoder(Entry)
+_live: msgspec.json.Decoder[LiveEvent] = msgspec.json.Decoder(LiveEvent)
+
+
+class Watcher:
+    """`wakes` can be read when there is something to take."""
+
+    def __init__(self, api: Api, session_id: str, after: int) -> None:
+        self.wakes, self._wake = os.pipe()
+        self._items: deque[Item] = deque()
+        self._stopped = Stopped()
+        self._thread = threading.Thread(target=self._watch, args=(api, session_id, after), daemon=True)
+        self._thread.start()
+
+    def take(self) -> list[Item]:
+        os.read(self.wakes, 4096)
+        items: list[Item] = []
+        while self._items:
+            items.append(self._items.popleft())
+        return items
+
+    def close(self) -> None:
+        self._stopped.stop()
+        self._thread.join(2.0)
+        if not self._thread.is_alive():
+            os.close(self.wakes)
+            os.close(self._wake)
+
+    def _watch(self, api: Api, session_id: str, after: int) -> None:
+        try:
+            for message in client.watch(api, session_id, after, self._stopped):
+                item = decode(message)
+                if item is not None:
+                    self._put(item)
+        except PalyraError as error:
+            self._put(error)
+
+    def _put(self, item: Item) -> None:
+        self._items.append(item)
+        os.write(self._wake, b".")
+
+
+def decode(message: Message | Link) -> Entry | LiveEvent | Link | None:
+    """What a message of a session's stream says; None for what a newer daemon sends and we do not know."""
+    if isinstance(message, Link):
+        return message
+    try:
+        match message.event:
+            case "entry":
+                return _entry.decode(message.data)
+            case "live":
+                return _live.decode(message.data)
+            case _:
+                return None
+    except msgspec.ValidationError:
+        return None
