@@ -25,15 +25,25 @@ TERMINAL = ("run.completed", "run.failed", "run.cancelled")
 
 @asynccontextmanager
 async def daemon(
-    folder: Path, model: ModelProvider | Sequence[Turn] | dict[str, Sequence[Turn]], settings: str = ""
+    folder: Path, model: ModelProvider | Sequence[Turn] | dict[str, Sequence[Turn]], settings: str = "", *, window: int = 128_000
 ) -> AsyncIterator[Daemon]:
     """A daemon with its home in `folder/home` and an existing workspace in `folder/work`. Opening it again resumes."""
     home, work = folder / "home", folder / "work"
     home.mkdir(exist_ok=True)
     work.mkdir(exist_ok=True)
     (home / "config.toml").write_text(
-        f'[models]\ndefault = "scripted/one"\n[providers.scripted]\nkind = "scripted"\nmodels = ["one"]\nscript = "none"\n'
-        f'[workspace]\nroot = "{work}"\n[rehearsal]\ntools = true\n{settings}'
+        f"""[models]
+default = "scripted/one"
+[providers.scripted]
+kind = "scripted"
+models = ["one"]
+script = "none"
+context_tokens = {window}
+[workspace]
+root = "{work}"
+[rehearsal]
+tools = true
+{settings}"""
     )
     loaded = config.load(home, {})
     opened = await app.start(loaded, _chosen(loaded), {}, providers=dict.fromkeys(("scripted", "demo"), _model(model)))
