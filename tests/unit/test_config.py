@@ -249,12 +249,6 @@ def test_notes_warn_of_what_will_not_work_or_is_not_safe(tmp_path: Path) -> None
     ]
 
 
-def test_approvals_expire_by_origin() -> None:
-    approvals = Approvals()
-    assert approvals.expires_after_ms("interactive") == 15 * 60_000
-    assert approvals.expires_after_ms("scheduled") == 0
-
-
 # --- the page and the price ----------------------------------------------------------------------------------------------
 
 

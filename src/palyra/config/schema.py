@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from palyra.domain.verdicts import Origin
-
 Kind = Literal["openai-chat", "openai-responses", "anthropic", "demo", "scripted"]
 Preset = Literal["locked", "default", "coding", "research"]
 Level = Literal["debug", "info", "warning", "error"]
@@ -63,11 +61,6 @@ class Timeouts(Section, frozen=True, kw_only=True):
 
 class Approvals(Section, frozen=True, kw_only=True):
     timeout_ms: Timeouts = Timeouts()
-
-    def expires_after_ms(self, origin: Origin) -> int:
-        """Milliseconds until an unanswered question counts as denied; 0 is never."""
-        timeout = getattr(self.timeout_ms, origin)
-        return 0 if timeout == "never" else int(timeout)
 
 
 class Budgets(Section, frozen=True, kw_only=True):

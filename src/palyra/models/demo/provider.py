@@ -1,0 +1,53 @@
+"""The demo model as a provider: it streams word by word, like a real one, and says that it is not one."""
+
+import asyncio
+import re
+
+import msgspec
+
+from palyra.domain.messages import Channel, Emit, ModelRequest, Reply
+from palyra.models import estimate
+from palyra.models.demo.thinking import think
+
+NAME = "demo"
+MODEL = "demo-1"
+# However long an answer is, it is on the screen in a second or two.
+_MOST_PIECES = 200
+_WORD = re.compile(r"\s*\S+\s*")
+
+
+class DemoModel:
+    """Rule based, offline, without memory of its own. `delay_ms` is the pause after each word."""
+
+    def __init__(self, *, delay_ms: int = 8) -> None:
+        self._delay_s = delay_ms / 1000
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+        thought = think(request)
+        text = thought.text
+        if request.json_mode and not thought.calls:
+            text = msgspec.json.encode({"answer": text}).decode()
+        await self._say("reasoning", thought.reasoning, emit)
+        await self._say("text", text, emit)
+        for call in thought.calls:
+            emit("call", call.name)
+        arguments = "".join(call.arguments for call in thought.calls)
+        return Reply(
+            text=text,
+            reasoning=thought.reasoning,
+            calls=thought.calls,
+            stop="tool_calls" if thought.calls else "end",
+            usage=estimate.usage(request, text=text, reasoning=thought.reasoning, arguments=arguments),
+            model=MODEL,
+        )
+
+    async def _say(self, channel: Channel, text: str, emit: Emit) -> None:
+        pieces = _WORD.findall(text)
+        step = -(-len(pieces) // _MOST_PIECES) or 1
+        for at in range(0, len(pieces), step):
+            emit(channel, "".join(pieces[at : at + step]))
+            await asyncio.sleep(self._delay_s)
