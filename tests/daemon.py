@@ -93,7 +93,9 @@ class DaemonProcess:
         assert response.status < 300, f"{response.status}: {response.body[:500]!r}"
         return response.json
 
-    def events(self, path: str, *, timeout_s: float = 30.0, headers: Mapping[str, str] | None = None) -> Iterator[tuple[str, str, Any]]:
+    def events(
+        self, path: str, *, timeout_s: float = 30.0, headers: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[str, str, Any]]:
         """Server-sent events as (id, event, data), until the stream ends."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
         try:
@@ -114,7 +116,9 @@ class DaemonProcess:
         finally:
             connection.close()
 
-    def run(self, text: str, session_id: str = "", *, timeout_s: float = 30.0, **submission: Any) -> tuple[str, list[dict[str, Any]]]:
+    def run(
+        self, text: str, session_id: str = "", *, timeout_s: float = 30.0, **submission: Any
+    ) -> tuple[str, list[dict[str, Any]]]:
         """Submit, watch to the end of the run, and give the session with the run's entries."""
         session_id = session_id or self.post("/v1/sessions")["session_id"]
         submitted = self.post(f"/v1/sessions/{session_id}/messages", {"text": text, **submission})
@@ -192,9 +196,7 @@ def launch(home: Path, workspace: Path, *, env: Mapping[str, str] | None = None)
 
 
 @contextmanager
-def start(
-    folder: Path, *, config: str = "", script: Any = None, env: Mapping[str, str] | None = None
-) -> Iterator[DaemonProcess]:
+def start(folder: Path, *, config: str = "", script: Any = None, env: Mapping[str, str] | None = None) -> Iterator[DaemonProcess]:
     """A daemon with its home and workspace in `folder`, ended at the end."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True, exist_ok=True)

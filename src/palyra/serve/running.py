@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from palyra import app, config
 from palyra.app import Daemon
 from palyra.config import Loaded
 from palyra.domain.ids import OWNER
+from palyra.domain.redaction import Redactor
 from palyra.serve import files, logs, ollama
 from palyra.transports import listening
 from palyra.transports.auth import Access
@@ -24,6 +26,8 @@ from palyra.transports.http.guard import Guard
 from palyra.transports.http.server import HttpServer
 from palyra.transports.limits import Limits, Rates, Streams
 from palyra.transports.metrics import Metrics
+
+log = logging.getLogger("palyra.serve")
 
 Say = Callable[[str], None]
 
@@ -35,13 +39,14 @@ def serve(home: Path, *, port: int | None = None, env: Mapping[str, str] | None 
     environment = os.environ if env is None else env
     loaded = config.load(home, environment)
     server = loaded.config.server
-    listener = listening.bind(server.host, server.http_port if port is None else port)
-    try:
-        config.make_private(home)
-        with files.locked(home), asyncio.Runner(loop_factory=_new_loop) as runner:
-            runner.run(_serve(loaded, environment, listener, say or _to_stderr))
-    finally:
-        listener.close()
+    config.make_private(home)
+    chosen_port = server.http_port if port is None else port
+    with (
+        files.locked(home),
+        listening.bind(server.host, chosen_port) as listener,
+        asyncio.Runner(loop_factory=_new_loop) as runner,
+    ):
+        runner.run(_serve(loaded, environment, listener, say or _to_stderr))
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -58,15 +63,18 @@ def _to_stderr(line: str) -> None:
 async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket, say: Say) -> None:
     chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
     url = _url(listener)
+    redactor = Redactor(os.urandom(32))
+    logs.start(loaded.home, loaded.config.log.level, lambda text: redactor.redact(text))
     async with AsyncExitStack() as stack:
         daemon = await app.start(loaded, chosen, env)
         stack.push_async_callback(daemon.close)
-        logs.start(loaded.home, loaded.config.log.level, daemon.redactor.redact)
+        # From here on the log finds what the journal finds, and calls it the same.
+        redactor = daemon.redactor
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         await access.open()
         await files.ensure_owner_token(loaded.home, access)
         limits = _limits(loaded)
-        server = HttpServer(await _http(daemon, access, limits, url), limits)
+        server = HttpServer(await http_app(daemon, access, limits, url), limits)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
@@ -76,13 +84,15 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
             stack.enter_context(files.announced(loaded.home, running))
             gc.freeze()
             gc.enable()
+            log.info("started at %s", url)
             for line in _banner(daemon, url, access):
                 say(line)
 
         await server.run_on(listener, ready)
+        log.info("stopping")
 
 
-async def _http(daemon: Daemon, access: Access, limits: Limits, url: str) -> App:
+async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str) -> App:
     """HTTP's view of the daemon."""
     settings = daemon.loaded.config.server
     streams = Streams(limits.streams)

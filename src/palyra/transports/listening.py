@@ -68,10 +68,16 @@ def holder_of(port: int) -> tuple[int, str] | None:
         try:
             links = [os.readlink(descriptor) for descriptor in os.scandir(process / "fd")]
             if wanted.intersection(links):
-                return int(process.name), (process / "comm").read_text().strip()
+                return int(process.name), _name(process)
         except OSError:
             continue  # It ended, or belongs to someone else.
     return None
+
+
+def _name(process: Path) -> str:
+    """Its command line, as far as that is useful to somebody who looks for it."""
+    words = (process / "cmdline").read_bytes().split(b"\0")
+    return b" ".join(words).decode("utf-8", "replace").strip()[:80] or (process / "comm").read_text().strip()
 
 
 def _listening_inodes(port: int) -> set[str]:

@@ -1,6 +1,7 @@
 """Reading requests: query and body into typed values. Nothing that is malformed, too large or too slow gets further than this."""
 
 import asyncio
+import re
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,6 +17,11 @@ _MOST_PARAMETERS = 32
 # A client that is still sending when it is refused may never read why; so much more is taken in and thrown away first.
 _DRAINED = 8
 _DRAIN_S = 2.0
+
+
+# Everything behind this door may walk a value recursively.
+_DEEPEST = 64
+_BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 class Gone(Exception):
@@ -52,14 +58,28 @@ def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
     assert endpoint.decode is not None
     if content_type is not None and content_type.partition(b";")[0].strip().lower() != b"application/json":
         raise WrongMediaType("the body must be JSON: send it with Content-Type: application/json")
+    check_depth(raw)
     try:
         return endpoint.decode(raw)
     except msgspec.ValidationError as error:
         raise _invalid("the body", error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the body is not valid JSON: {error}") from error
-    except RecursionError:
-        raise InvalidInput("the body is nested too deeply") from None
+
+
+def check_depth(raw: bytes) -> None:
+    """Refuse JSON that is nested deeper than anything we take."""
+    if raw.count(b"{") + raw.count(b"[") <= _DEEPEST:
+        return
+    depth = 0
+    for match in _BRACKETS.finditer(raw):
+        piece = match[0]
+        if piece in b"[{":
+            depth += 1
+            if depth > _DEEPEST:
+                raise InvalidInput(f"the JSON is nested deeper than {_DEEPEST} levels")
+        elif piece in b"]}":
+            depth -= 1
 
 
 def _invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:

@@ -22,6 +22,7 @@ from palyra.transports.http.calls import Answer as HttpAnswer
 from palyra.transports.http.calls import Call, Nothing, Parts, Receive, Send, Streaming
 from palyra.transports.http.errors import Problem, UpgradeRequired, internal, problem_of
 from palyra.transports.http.guard import Guard
+from palyra.transports.http.reading import check_depth
 from palyra.transports.http.watching import WatchAll
 
 log = logging.getLogger("palyra.http")
@@ -153,9 +154,10 @@ class Conversation:
 
 
 def _read(raw: str | bytes) -> Submit | AnswerApproval | Cancel | Ping:
+    check_depth(raw.encode() if isinstance(raw, str) else raw)
     try:
         return _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the message is not valid: {error}") from error
 
 
