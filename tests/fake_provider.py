@@ -266,7 +266,9 @@ class BenchConnection(asyncio.Protocol):
             length = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
             if len(received) >= end + 4 + length:
                 self._received = b""
-                results = received.count(b'"role":"tool"') + received.count(b'"role": "tool"')
+                # Only what has come since the user last spoke counts, so that every run of a session does the same.
+                since = received[received.rfind(b'"role":"user"') :]
+                results = since.count(b'"role":"tool"')
                 self._reply(results)
                 return
         self._received = received
