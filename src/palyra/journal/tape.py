@@ -21,10 +21,16 @@ _encode_entry = msgspec.json.Encoder().encode
 def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: str = "") -> list[Appended]:
     """Append events to a tape, in order, and move the run they belong to. Illegal events raise and nothing is written."""
     position = tx.connection.next_positions(len(new))
+    # One look-up for both: this is the hottest statement there is.
+    head = tx.one(
+        """SELECT t.head_seq, t.head_hash, r.state, r.reason FROM tapes t LEFT JOIN runs r ON r.run_id = :run_id
+        WHERE t.tape = :tape""",
+        tape=tape,
+        run_id=run_id,
+    )
     if run_id:
-        _move_run(tx, tape, principal, run_id, new, position)
-    head = tx.one("SELECT head_seq, head_hash FROM tapes WHERE tape = :tape", tape=tape)
-    seq, prev = (int(head[0]), bytes(head[1])) if head else (0, chain.GENESIS)
+        _move_run(tx, tape, principal, run_id, new, position, head[2:] if head else (None, None))
+    seq, prev = (head[0], head[1]) if head else (0, chain.GENESIS)
     time_ms = tx.now_ms
     rows: list[dict[str, Any]] = []
     appended: list[Appended] = []
@@ -62,11 +68,10 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
     return appended
 
 
-def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyEvent], position: int) -> None:
+def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyEvent], position: int, was: tuple[Any, ...]) -> None:
     """Fold the new events into the run's row. `reason` says what it waits for, or why it ended."""
-    row = tx.one("SELECT state, reason FROM runs WHERE run_id = :run_id", run_id=run_id)
-    before: RunState | None = row[0] if row else None
-    state, reason = before, (row[1] if row else "")
+    before: RunState | None = was[0]
+    state, reason = before, was[1] or ""
     for event in new:
         state = run_state.advance(state, kind_of(event))
         match event:

@@ -16,6 +16,9 @@ _NUMBERED = re.compile(r"`policy([0-9]+)`")
 _RUN = request.uid("Action", "run")
 _RUN_UNATTENDED = request.uid("Action", "run_unattended")
 
+# Facts are small; a policy that reads the time makes every call's facts new, so there is an end.
+_MOST_ANSWERED = 1_000
+
 
 class Answer(Struct, frozen=True):
     """What Cedar said to one question. `rules` are the ids that decided: permits if permitted, else the forbids, if any."""
@@ -54,13 +57,20 @@ def _ask(policies: PolicySet, question: Question) -> tuple[Answer, Answer]:
     """May it run? May it run unattended?"""
     request.check(question)
     part = policies.slice(question)
+    # As text, because the library would encode a dict once per question.
+    context = msgspec.json.encode(request.facts(question, part.uses)).decode()
+    known: tuple[Answer, Answer] | None = part.answered.get(context)
+    if known is not None:
+        return known
     same = {
         "principal": request.uid(*request.principal(question.principal)),
         "resource": request.uid("Tool", question.tool.name),
-        # As text, because the library would encode a dict once per question.
-        "context": msgspec.json.encode(request.facts(question, part.uses)).decode(),
+        "context": context,
     }
     run, unattended = decide(part, [{**same, "action": _RUN}, {**same, "action": _RUN_UNATTENDED}])
+    if len(part.answered) >= _MOST_ANSWERED:
+        part.answered.clear()
+    part.answered[context] = run, unattended
     return run, unattended
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import cedarpy
+import msgspec
 from msgspec import Struct
 
 from palyra.domain.verdicts import Question
@@ -30,6 +31,8 @@ class Slice(Struct, frozen=True):
     cedar: cedarpy.PolicySet
     uses: frozenset[str]
     entities: cedarpy.Entities
+    # Answers by the facts they were given: what a rule does not read is not among the facts, so calls often share them.
+    answered: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class PolicySet:

@@ -122,14 +122,18 @@ class Gateway:
 
     async def watch(self, principal: str, session_id: str, after: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
         """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no duplicate, whoever reconnects."""
-        await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
         subscription = self._hub.subscribe(session_id)
         cursor = after
+
+        def behind_cursor(tx: Tx) -> list[tape.Stored]:
+            sessions.get(tx, session_id, principal)
+            return tape.after(tx, session_id, cursor, _PAGE)
+
         try:
             while True:
                 subscription.lagging = False
                 subscription.drop()
-                while stored := await self._db.read(lambda tx, at=cursor: tape.after(tx, session_id, at, _PAGE)):  # type: ignore[misc]
+                while stored := await self._db.read(behind_cursor):
                     yield [(entry.seq, entry.wire) for entry in stored]
                     cursor = stored[-1].seq
                     if len(stored) < _PAGE:

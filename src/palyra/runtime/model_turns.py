@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from palyra.domain.events import Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, encode
+from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, encode
 from palyra.domain.ids import CallId
 from palyra.domain.messages import Channel, Emit, ModelCall, ModelFailure, ModelRequest, Native, Reply
 from palyra.domain.redaction import Redactor
@@ -34,7 +34,10 @@ _ADVICE = {
 
 
 class _Stream:
-    """What one provider call has said so far."""
+    """What one provider call has said so far.
+
+    Pieces that arrive in the same moment go out together: one redaction, one message, however many tokens a read brought.
+    """
 
     def __init__(self, turns: "ModelTurns", run: Working, turn: int) -> None:
         self._hub = turns.hub
@@ -44,28 +47,40 @@ class _Stream:
         self._turn = turn
         self._text = turns.redactor.stream()
         self._reasoning = turns.redactor.stream()
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[tuple[Channel, str]] = []
         self.started_ms = turns.clock.now_ms()
         self.first_ms = 0
         self.text: list[str] = []
 
     def emit(self, channel: Channel, piece: str) -> None:
-        if not self.first_ms:
-            self.first_ms = self._clock.now_ms()
+        if channel == "call":
+            return
         if channel == "text":
             self.text.append(piece)
-            shown = self._text.feed(piece)
-            if shown and self._hub.watched(self._tape):
-                self._hub.live(self._tape, encode(ModelDelta(run_id=self._run_id, turn=self._turn, text=shown)))
-        elif channel == "reasoning":
-            shown = self._reasoning.feed(piece)
-            if shown and self._hub.watched(self._tape):
-                self._hub.live(self._tape, encode(ModelDelta(run_id=self._run_id, turn=self._turn, reasoning=shown)))
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append((channel, piece))
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        if not self.first_ms:
+            self.first_ms = self._clock.now_ms()
+        text = "".join([piece for channel, piece in self._waiting if channel == "text"])
+        reasoning = "".join([piece for channel, piece in self._waiting if channel == "reasoning"])
+        self._waiting.clear()
+        self._show(self._text.feed(text) if text else "", self._reasoning.feed(reasoning) if reasoning else "")
+
+    def _show(self, text: str, reasoning: str) -> None:
+        if (text or reasoning) and self._hub.watched(self._tape):
+            delta = ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning)
+            self._hub.live(self._tape, encode(delta))
 
     def finish(self) -> None:
         """What was held back as a possible secret is safe to show now that it is complete."""
-        text, reasoning = self._text.finish(), self._reasoning.finish()
-        if (text or reasoning) and self._hub.watched(self._tape):
-            self._hub.live(self._tape, encode(ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning)))
+        self._flush()
+        self._show(self._text.finish(), self._reasoning.finish())
 
 
 class ModelTurns:
@@ -81,7 +96,7 @@ class ModelTurns:
         """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
         route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
-        request = self._prepare(run, route, 0, continuing=continuing)
+        request, untold = self._prepare(run, route, 0, continuing=continuing)
         turn = run.progress.turns + 1
         while True:
             target = route.targets[index]
@@ -90,21 +105,25 @@ class ModelTurns:
             try:
                 reply = await run.interruptible(self._ask(target, request, stream.emit))
             except Interrupted:
+                stream.finish()
                 said = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
-                await run.append(self._replied(said, target, stream, turn))
+                await run.append(*untold, self._replied(said, target, stream, turn))
                 return
             except ModelFailure as failure:
+                run.append(*untold)
+                untold = ()
                 wait_ms = await self._failed(run, route, index, attempt, turn, failure, shown=bool(stream.text))
                 if wait_ms is None:
                     return
                 if wait_ms < 0:
                     index, attempt = index + 1, 0
-                    request = self._prepare(run, route, index, continuing=continuing, why=f"{target.provider}: {failure.failure}")
+                    why = f"{target.provider}: {failure.failure}"
+                    request, untold = self._prepare(run, route, index, continuing=continuing, why=why)
                 else:
                     await asyncio.sleep(wait_ms / 1000)
                 continue
             stream.finish()
-            await run.append(self._replied(reply, target, stream, turn))
+            await run.append(*untold, self._replied(reply, target, stream, turn))
             return
 
     async def _ask(self, target: Target, request: ModelRequest, emit: Emit) -> Reply:
@@ -120,18 +139,23 @@ class ModelTurns:
         breaker.succeeded()
         return reply
 
-    def _prepare(self, run: Working, route: Route, index: int, *, continuing: bool, why: str = "") -> ModelRequest:
-        """Assemble for a target and say so on the tape. Nothing waits for these entries: no effect depends on them."""
+    def _prepare(
+        self, run: Working, route: Route, index: int, *, continuing: bool, why: str = ""
+    ) -> tuple[ModelRequest, tuple[AnyEvent, ...]]:
+        """The request for a target, and the events about it that are still to be told.
+
+        A new route is told at once, because people want to know who is being asked; the rest goes with the reply. Nothing
+        waits for these entries: no effect depends on them.
+        """
         target = route.targets[index]
         assembled = self._assembler.assemble(run.live.conversation, run.progress, target, run.workspace, continuing=continuing)
         from_seq = assembled.event.from_seq
         if from_seq is not None:
             self._db.write(lambda tx: sessions.slide_window(tx, run.session_id, from_seq))
-        planned = route.planned(index, why)
-        # The route is news when a run begins and when it changes, not at every turn.
-        news = (assembled.event,) if run.progress.turns and not why else (planned, assembled.event)
-        run.append(*news)
-        return assembled.request
+        if run.progress.turns and not why:
+            return assembled.request, (assembled.event,)
+        run.append(route.planned(index, why), assembled.event)
+        return assembled.request, ()
 
     async def _failed(
         self, run: Working, route: Route, index: int, attempt: int, turn: int, failure: ModelFailure, *, shown: bool

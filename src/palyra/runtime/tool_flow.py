@@ -68,6 +68,8 @@ class _Judged(Struct):
 
     events: list[AnyEvent]
     request: ApprovalRequested | None = None
+    pure: bool = False
+    allowed: bool = False
 
 
 class ToolFlow:
@@ -94,17 +96,27 @@ class ToolFlow:
     # --- deciding -----------------------------------------------------------------------------------------------------
 
     async def decide(self, run: Working, call_ids: Iterable[str]) -> None:
-        """Validate and judge these calls, all in one step, before any of them runs."""
-        judged = [await self._judge(run, run.call(call_id)) for call_id in call_ids]
+        """Validate and judge these calls, all in one step, before any of them runs.
+
+        Where all of them are pure and allowed, their start is part of that step, and they run.
+        """
+        calls = [run.call(call_id) for call_id in call_ids]
+        judged = [await self._judge(run, call) for call in calls]
         origin = run.progress.accepted.origin
+        at_once = all(one.pure and one.allowed for one in judged)
+        events = [event for one in judged for event in one.events]
+        if at_once:
+            events += [_start(call) for call in calls]
 
         def step(tx: Tx) -> None:
+            appended = tape.append(tx, run.session_id, run.principal, events, run.run_id)
             for one in judged:
-                appended = tape.append(tx, run.session_id, run.principal, one.events, run.run_id)
                 if one.request is not None:
                     _record_request(tx, run, origin, one.request, appended)
 
         await self._db.write(step)
+        if at_once:
+            await self._run_pure(run, calls)
 
     async def _judge(self, run: Working, progress: CallProgress) -> _Judged:
         call = progress.call
@@ -137,7 +149,7 @@ class ToolFlow:
                 decided = ToolDecided(
                     call_id=proposed.call_id, verdict="allow", reason=reason, policies=policies, policy_version=version
                 )
-                return _Judged([proposed, decided])
+                return _Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
             case Ask() as ask:
                 held = await self._db.read(lambda tx: approvals.grants_for(tx, question.principal, question.session_id))
                 grant = grants.covering(held, question)
@@ -150,7 +162,7 @@ class ToolFlow:
                         policies=ask.policies,
                         policy_version=version,
                     )
-                    return _Judged([proposed, decided])
+                    return _Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
                 decided = ToolDecided(
                     call_id=proposed.call_id, verdict="ask", reason=ask.reason, policies=ask.policies, policy_version=version
                 )
@@ -215,13 +227,14 @@ class ToolFlow:
         calls = [run.call(call_id) for call_id in call_ids]
         pure = [call for call in calls if call.proposed and call.proposed.effect == "pure"]
         if pure:
-            await self._perform_pure(run, pure)
+            await run.append(*(_start(call) for call in pure))
+            await self._run_pure(run, pure)
         for call in calls:
             if call not in pure and call.finished is None:
                 await self._perform_effect(run, call)
 
-    async def _perform_pure(self, run: Working, calls: list[CallProgress]) -> None:
-        await run.append(*(_start(call) for call in calls))
+    async def _run_pure(self, run: Working, calls: list[CallProgress]) -> None:
+        """Run started pure calls together, a few at a time. An interrupt ends those that are not done."""
         slots = asyncio.Semaphore(PURE_AT_ONCE)
 
         async def one(call: CallProgress) -> ToolFinished:
