@@ -1,0 +1,194 @@
+"""Credentials recognised by the grammar around them: URLs, headers, command lines, calls. User and password go together."""
+
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from palyra.domain.redaction import shapes
+from palyra.domain.redaction.formats import Hit
+
+
+def _is_pair(found: re.Match[str]) -> bool:
+    return _is_real(found[1], found[2])
+
+
+def _is_strong_pair(found: re.Match[str]) -> bool:
+    return _is_pair(found) and (shapes.has_digit_and_letter(found[2]) or shapes.has_special(found[2])) and " " not in found[2]
+
+
+def _is_alone(found: re.Match[str]) -> bool:
+    return _is_real("", found[1])
+
+
+def _is_random(found: re.Match[str]) -> bool:
+    return shapes.is_random(found[1], 16) and not shapes.stands_for_value(found[1])
+
+
+def _is_drawn(found: re.Match[str]) -> bool:
+    return not shapes.is_filler(found[1]) and not found[1].endswith(("EXAMPLE", "EXAMPLEKEY"))
+
+
+def _is_header(found: re.Match[str]) -> bool:
+    value = found[1]
+    if shapes.stands_for_value(value) or shapes.names_itself(value):
+        return False
+    if "basic" in found[0][: found.start(1) - found.start()].lower():
+        return _is_basic(value)
+    return shapes.is_random(value, 16) or shapes.UUID.fullmatch(value) is not None
+
+
+def _is_basic(value: str) -> bool:
+    try:
+        return b":" in binascii.a2b_base64(value + "=" * (-len(value) % 4))
+    except binascii.Error:
+        return False
+
+
+class _Rule(NamedTuple):
+    """`pattern` is tried where one of `literals` (lower case) begins. The secret is group 1, or all from there to group `last`."""
+
+    name: str
+    literals: tuple[str, ...]
+    pattern: re.Pattern[str]
+    holds: Callable[[re.Match[str]], bool]
+    last: int = 1
+    needs: tuple[str, ...] = ()  # one of these must stand anywhere in the text
+
+
+_CLASSES = (
+    "NetworkCredential",
+    "PSCredential",
+    "HTTPBasicAuth",
+    "HTTPDigestAuth",
+    "BasicAuth",
+    "PasswordCredential",
+    "PasswordAuthentication",
+)
+_PROGRAMS = ("psexec", "sshpass", "smbclient", "ldapsearch", "plink", "mysql", "rdesktop", "xfreerdp", "winexe", "net use")
+
+_TWO_STRINGS = re.compile(r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']")
+
+RULES = (
+    _Rule(
+        "url-credentials",
+        ("://",),
+        re.compile(r"://([^\s:/\"'<>`\\]{0,128}):([^\s/\"'<>`\\]{1,256})@(?=[\w\[%{(\-.])"),
+        _is_pair,
+        2,
+    ),
+    _Rule("url-credentials", ("://",), re.compile(r"://([A-Za-z0-9_\-]{20,256})(?::x-oauth-basic|:)?@"), _is_random),
+    _Rule("url-credentials", (":thin:",), re.compile(r"(?i):thin:(\w{1,64})/([^\s/@\"']{4,128})@"), _is_pair, 2),
+    _Rule(
+        "authorization",
+        ("authorization",),
+        re.compile(r"(?i)authorization[\"']?\]?\s{0,4}[:=,]\s{0,8}[\"']?(?:[\w\-]{3,20}\s{1,4})?([A-Za-z0-9+/=_.~:\-|!]{6,4096})"),
+        _is_header,
+    ),
+    _Rule("bearer", ("bearer",), re.compile(r"(?i)bearer\s{1,4}([A-Za-z0-9+/=_.~\-]{16,4096})"), _is_random),
+    _Rule(
+        "basic-auth",
+        (" -u", " --user", " --proxy-user"),
+        re.compile(r"(?i)\s(?:-u|--user|--proxy-user)(?:\s{1,4}|=)?[\"']?([^\s:\"'$]{1,128}):[\"']?([^\s\"'\\]{2,256})"),
+        _is_pair,
+        2,
+        ("curl", "wget", "http"),
+    ),
+    _Rule(
+        "password",
+        ("identified",),
+        re.compile(r"(?i)identified\s{1,4}(?:with\s\w{1,32}\s)?by\s{1,4}(?:password\s)?[\"']([^\s\"']{4,128})[\"']"),
+        _is_alone,
+    ),
+    _Rule(
+        "basic-auth",
+        ("password for",),
+        re.compile(
+            r"(?i)password for (?:the )?(?:user|account|login) [\"'`]([^\s\"'`]{1,64})[\"'`] is [\"'`]([^\s\"'`]{4,64})[\"'`]"
+        ),
+        _is_pair,
+        2,
+    ),
+    _Rule(
+        "password", ("with password", "encrypted password"), re.compile(r"(?i)\w{4,9} password\s{1,4}'([^\s']{4,128})'"), _is_alone
+    ),
+    _Rule(
+        "basic-auth",
+        tuple(name.lower() for name in _CLASSES),
+        _TWO_STRINGS,
+        _is_pair,
+        2,
+    ),
+    _Rule(
+        "basic-auth",
+        _PROGRAMS,
+        re.compile(r"(?i)[a-z ]{4,10}(?:\.exe)?\s[^\n]{0,120}?\s[-/]u\s?(\S{1,64})\s+[-/]p\s?([^\s\"'$]{4,128})"),
+        _is_pair,
+        2,
+    ),
+    _Rule(
+        "password",
+        _PROGRAMS,
+        re.compile(r"(?i)[a-z ]{4,10}(?:\.exe)?(?:\s[^\n]{0,120}?)?\s[-/][pw]\s?[\"']?([^\s\"'$]{4,128})"),
+        _is_alone,
+    ),
+    _Rule(
+        "aws-key",
+        ("aws",),
+        re.compile(
+            r"(?i)aws[\w.\-]{0,24}(?:secret|sk)[\w.\- ]{0,16}[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+        ),
+        lambda found: not found[1].endswith(("EXAMPLE", "EXAMPLEKEY")),
+    ),
+    _Rule(
+        "aws-account",
+        ("aws",),
+        re.compile(r"(?i)aws[_\-. ]?account[_\-. ]?(?:id|number)?[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?(\d{12}|\d{4}-\d{4}-\d{4})(?!\d)"),
+        lambda found: True,
+    ),
+    _Rule("password", ("redis-cli",), re.compile(r"redis-cli\s[^\n]{0,80}?-a\s?[\"']?([^\s\"'$]{4,128})"), _is_alone),
+    _Rule(
+        "password",
+        ("convertto-securestring",),
+        re.compile(r"(?i)convertto-securestring\s[^\n\"']{0,40}[\"']([^\s\"']{4,128})[\"']"),
+        _is_alone,
+    ),
+    _Rule("basic-auth", ("login(",), _TWO_STRINGS, _is_strong_pair, 2),
+    _Rule("azure", ("sig=",), re.compile(r"sig=([A-Za-z0-9%/+]{43,80}(?:%3[dD]|=))"), _is_random),
+    _Rule("sonarqube", ("sonar.login",), re.compile(r"sonar\.login[\"']?\s{0,4}[:=]\s{0,4}[\"']?([0-9a-f]{40})"), _is_random),
+    _Rule("okta", ("00",), re.compile(r"(?<![\w\-])(00[\w\-]{40})(?![\w\-])"), _is_drawn, needs=("okta",)),
+    _Rule(
+        "private-key", ("0x",), re.compile(r"(?<!\w)0x([0-9a-fA-F]{64})(?![0-9a-zA-Z])"), _is_drawn, needs=("wallet", "mnemonic")
+    ),
+)
+_TRIVIAL = re.compile(r"(?i)\d{1,5}|password\d?|mypassword|passwd|your.*|.*replace.*|pwd|abc|foo|bar|token|x+|user|username|(.)\1*")
+
+
+def hinted(lower: str) -> bool:
+    """Whether a rule may hold that needs neither a long run nor the name of a secret."""
+    if "://" in lower or "identified" in lower or "account" in lower or "login(" in lower:
+        return True
+    return (" -" in lower or " /" in lower) and (
+        " -u" in lower or " --user" in lower or any(program in lower for program in _PROGRAMS)
+    )
+
+
+def find(text: str, lower: str) -> Iterator[Hit]:
+    for rule in RULES:
+        if rule.needs and not any(word in lower for word in rule.needs):
+            continue
+        for literal in rule.literals:
+            at = lower.find(literal)
+            while at >= 0:
+                found = rule.pattern.match(text, at)
+                if found and rule.holds(found):
+                    yield Hit(found.start(1), found.end(rule.last), rule.name)
+                at = lower.find(literal, at + len(literal))
+
+
+def _is_real(user: str, password: str) -> bool:
+    """Whether user and password are more than an illustration."""
+    password = password.strip("\"'")
+    if len(password) < 4 or password == user or _TRIVIAL.fullmatch(password):
+        return False
+    return not shapes.stands_for_value(password) and not password.startswith(("$", "{", "<", "%(", "%s", "["))

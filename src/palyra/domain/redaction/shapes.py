@@ -1,0 +1,124 @@
+"""What a value looks like on its own: drawn at random, a word, a name in code, a form to fill in. No context is known here."""
+
+import math
+import re
+from collections import Counter
+
+UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])|[a-z]{1,2}(?![A-Za-z])")
+_DIGITS = re.compile(r"\d+")
+_SEPARATORS = re.compile(r"[_\-./:+]+")
+# A run of x or stars is a blank; so is one digit seven times over (unlike A, which is how base64 writes zero bytes).
+_FILLER = re.compile(r"[xX]{6}|\*{3}|\.{3}|…|(\d)\1{6}")
+
+# Values that stand for a value.
+_STANDS_FOR = re.compile(
+    r"""(?ix)
+      ^[\s.*_\-\#~]*$                                   # nothing but decoration
+    | ^(.)\1*$                                         # one character, repeated
+    | ^x+[\-_.x]*$ | x{4} | \*{3} | \.{3} | …
+    | ^<.*>$ | ^&lt; | ^\[[^\]]*\]$                    # <your key>, [secret]
+    | ^\$[\w{(\[] | \$\{ | \$\( | ^%\w+% | \#\{ | \{\{ | \{\w*\} | ^\{.*\}$ | ^%[sdr(] | ^@\w+@$ | ^env[.:(] | ^ENC\( | ^\\\(
+    | your[_\-. ]?\w | ^my[_\-]?(?:secret|pass(?:word|wd)?|token|key|api[_\-]?key)[_\-]?\d{0,3}$
+    | change[_\-. ]?(?:me|it|this) | replace[_\-. ]?(?:me|with|this|by) | place[_\-. ]?holder | redacted | masked | hidden
+    | insert[_\-. ]?(?:your|here|key|token) | (?:goes|key|token|string)[_\-. ]?here
+    | ^(?:an?|the|some|any|this|new|old|no|not)[_\- ] | ^dummy | ^sample | ^fake[_\-] | ^foo | ^bar$ | ^baz
+    | ^test(?:ing)?$ | ^tbd$ | ^todo
+    | not[_\-. ]?(?:set|used|needed|required|a[_\-. ]?real)
+    | ^(?:none|null|nil|undefined|true|false|yes|no|on|off|empty|default|optional|required|unset|unknown|n/a)$
+    """
+)
+# A password nobody would call one: the name of the thing instead of the thing.
+_NAME_OF_IT = re.compile(
+    r"(?i)(?:(?:my|the|your|new|old|user|db|admin|root|a|test|some|default|current|raw|plain|hashed|confirm|auth|access|client|api|app|"
+    r"hash|enter|bad|wrong|invalid|forgot|reset|change|super|top|set|get|use|has|is|no|private|public|secret|encrypted|"
+    r"basic|bearer|login|account|key)?[_\-. ]?)(?:pass|passwd|passwords?|passphrase|pwd|pw|secrets?|tokens?|keys?|api[_\-]?key|"
+    r"credentials?|auth|hash|user|username|login|value|string|str|text|bytes|input|data|name|type|field|var|variable)[_\-]?\d{0,3}"
+)
+_SPECIAL = re.compile(r"[^\w\s.\-/:]")
+_DOTTED = re.compile(r"[A-Za-z_$@&*!][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_][\w$]*)+|\*|&[a-z]")
+_CALL = re.compile(r"[A-Za-z_$@&*!][\w$.]*(?:(?:->|::|\?\.)[\w.]*)*[(\[{]|[(\[{]")
+_PATTERN = re.compile(r"\(\?|\\[wdsbS]|\[\^?\w-\w|\]\*|\)\?|\.\*|\{\d,?\d*\}")
+_HASHED = re.compile(r"(?i)^(?:sha\d{1,3}|md5|h1|blake\w*|crc\w*|sri|pbkdf2\w*|urn|arn|xxh\w*)[\-:=_]")
+
+
+def entropy(value: str) -> float:
+    """Bits per character (Shannon)."""
+    size = len(value)
+    return -sum(n / size * math.log2(n / size) for n in Counter(value).values()) if size else 0.0
+
+
+def is_filler(value: str) -> bool:
+    """Whether a token of a known format is a form to fill in."""
+    return _FILLER.search(value) is not None
+
+
+def stands_for_value(value: str) -> bool:
+    """Whether this is a placeholder, a template or a constant of the language rather than a value."""
+    return _STANDS_FOR.search(value) is not None or value.endswith(("EXAMPLE", "EXAMPLEKEY"))
+
+
+def names_itself(value: str) -> bool:
+    return _NAME_OF_IT.fullmatch(value) is not None
+
+
+def is_code(value: str) -> bool:
+    """Whether an unquoted value is code: a dotted name, a call, an index."""
+    return _CALL.match(value) is not None or (_DOTTED.match(value) is not None and not is_random(value, 20))
+
+
+def is_pattern(value: str) -> bool:
+    """Whether the value is a regular expression or a format."""
+    return _PATTERN.search(value) is not None
+
+
+def is_hashed(value: str) -> bool:
+    """A digest that names its algorithm, or an identifier that names its scheme."""
+    return _HASHED.match(value) is not None
+
+
+def has_special(value: str) -> bool:
+    return _SPECIAL.search(value) is not None
+
+
+def has_digit_and_letter(value: str) -> bool:
+    return _DIGITS.search(value) is not None and any(c.isalpha() for c in value)
+
+
+def is_words(value: str) -> bool:
+    """Whether the value reads as a name: words, numbers and separators, in snake, kebab, dotted or camel case."""
+    parts = [part for part in _SEPARATORS.split(value) if part]
+    odd = sum(len(part) for part in parts if not _is_name(part))
+    numbered = sum(part[-1].isdigit() and not part.isdigit() for part in parts)
+    return odd * 4 <= len(value) and numbered < 3
+
+
+def _is_name(part: str) -> bool:
+    letters = part.rstrip("0123456789")
+    if not letters:
+        return True
+    if len(part) - len(letters) > 5 or _DIGITS.search(letters):
+        return False
+    words = _WORD.findall(letters)
+    # No word is that long, and a few letters may be left over: initials, a plural.
+    return all(len(word) <= 22 for word in words) and (len(letters) - sum(map(len, words))) * 4 <= len(letters)
+
+
+def is_random(value: str, least: int = 14) -> bool:
+    """Whether the value looks drawn at random: long, not words, and with the spread of characters that chance gives."""
+    if len(value) < least or is_filler(value) or is_words(value):
+        return False
+    digits = sum(map(len, _DIGITS.findall(value)))
+    if digits == len(value):
+        return False
+    bits = entropy(value)
+    if _HEX.fullmatch(value):
+        return bits >= (2.5 if len(value) >= 32 else 2.9)
+    return bits >= 2.9 and (digits > 0 or bits >= 3.6)
+
+
+def lowered(text: str) -> str:
+    """`text` in lower case, character for character: a few capitals grow when lowered, and positions must hold."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(low if len(low := c.lower()) == 1 else c for c in text)
