@@ -4,12 +4,14 @@ import asyncio
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.daemon import DaemonProcess, start
 
@@ -34,9 +36,11 @@ level = "warning"
 
 def machine() -> str:
     """The machine, for the reader of the figures."""
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown CPU")
-    memory = int(next(line.split()[1] for line in open("/proc/meminfo") if line.startswith("MemTotal"))) / 2**20
-    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    total = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
+    memory = int(total[1]) / 2**20 if total else 0
+    name = model[1] if model else "unknown CPU"
+    return f"{os.cpu_count()} cores ({name}), {memory:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
 
 
 @contextmanager
@@ -71,6 +75,18 @@ def rss_mb(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+class Table(NamedTuple):
+    """A few figures under a heading."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+    def text(self) -> str:
+        lines = ["| " + " | ".join(row) + " |" for row in (self.columns, tuple("---" for _ in self.columns), *self.rows)]
+        return f"### {self.title}\n\n" + "\n".join(lines) + "\n"
+
+
 class Client:
     """One keep-alive connection: requests, and server-sent events until the server ends them. Written to cost little."""
 
@@ -96,18 +112,17 @@ class Client:
         assert head.startswith((b"HTTP/1.1 2",)), (head, answer)
         return json.loads(answer)
 
-    async def events(self, path: str, needle: bytes = b"") -> float:
-        """Read a stream to its end; returns the loop time at which `needle` was first seen."""
-        reader = await self._send("GET", path, b"")
+    async def events(self, path: str, needle: bytes = b"", *, method: str = "GET", body: Any = None) -> float:
+        """Read a stream to its end; returns the time (of `perf_counter`) at which `needle` was first seen."""
+        reader = await self._send(method, path, b"" if body is None else json.dumps(body, separators=(",", ":")).encode())
         head = await reader.readuntil(b"\r\n\r\n")
         assert b" 200 " in head.split(b"\r\n", 1)[0], head
         seen = 0.0
-        loop = asyncio.get_running_loop()
         while True:
             size = int(await reader.readuntil(b"\r\n"), 16)
             chunk = await reader.readexactly(size + 2)
             if needle and not seen and needle in chunk:
-                seen = loop.time()
+                seen = time.perf_counter()
             if size == 0:
                 return seen
 

@@ -1,0 +1,31 @@
+"""`python -m bench [NAME ...]` measures and prints; `--write FILE` also writes the figures as a page, with the machine named."""
+
+import argparse
+import datetime
+import importlib
+from pathlib import Path
+
+from bench.common import Table, machine
+
+NAMES = ("runs", "memory", "curves", "stop")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("names", nargs="*", default=NAMES, help=f"which to measure: {', '.join(NAMES)}")
+    parser.add_argument("--write", type=Path, help="a Markdown page to write the figures to")
+    arguments = parser.parse_args()
+    print(f"{machine()}\n", flush=True)
+    tables: list[Table] = []
+    for name in arguments.names:
+        for table in importlib.import_module(f"bench.{name}").tables():
+            print(table.text(), flush=True)
+            tables.append(table)
+    if arguments.write:
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        head = f"Measured by `make bench` on {today}: {machine()}.\n"
+        arguments.write.write_text("\n".join([head, *(table.text() for table in tables)]))
+
+
+if __name__ == "__main__":
+    main()
