@@ -55,7 +55,7 @@ def test_status_says_what_it_is_and_does(served: DaemonProcess) -> None:
     status = served.get("/v1/status")
     assert status["home"] == str(served.home)
     assert status["workspace"] == str(served.workspace)
-    assert [(model["name"], model["default"], model["healthy"]) for model in status["models"]][0] == ("scripted/s1", True, True)
+    assert next((model["name"], model["default"], model["healthy"]) for model in status["models"]) == ("scripted/s1", True, True)
     assert status["policy"]["preset"] == "default"
     assert "fs.write" in status["tools"]
     assert status["uptime_ms"] >= 0
@@ -272,7 +272,7 @@ def test_a_wider_yes_is_a_grant_that_can_be_taken_back(served: DaemonProcess) ->
 
 
 def test_approvals_are_listed_by_state_and_page(served: DaemonProcess) -> None:
-    _, run_id, request = waiting_approval(served)
+    _, _, request = waiting_approval(served)
     served.post(f"/v1/approvals/{request['approval_id']}/answer", {"decision": "deny", "reason": "no"})
     _, other_run, other = waiting_approval(served)
     pending = [each["approval_id"] for each in served.get("/v1/approvals")["approvals"]]
@@ -327,7 +327,7 @@ def test_a_large_result_is_an_artifact_that_is_never_shown_as_a_page(served: Dae
 
 
 def test_an_entry_is_found_by_its_position(served: DaemonProcess) -> None:
-    session_id, entries = served.run("hi")
+    _, entries = served.run("hi")
     assert served.get(f"/v1/journal/entries/{entries[0]['position']}") == entries[0]
     assert served.request("GET", "/v1/journal/entries/99999999").status == 404
     assert served.request("GET", "/v1/journal/entries/0").status == 400

@@ -63,7 +63,7 @@ class Access:
         digest = digest_of(secret)
         token = self._tokens.get(digest)
         if token is None:
-            self._failures.note(address)
+            self._failures.note(address, digest)
             raise Unauthenticated("this token is not valid: it is mistyped, or it was revoked; see `palyra token create`")
         now = self._clock.now_ms()
         if 0 < token.expires_ms <= now:
@@ -134,9 +134,10 @@ class Access:
 
     async def redeem(self, code: str, address: str) -> tuple[str, Token]:
         """A browser session for a login code, which is then used up."""
-        found = self._codes.pop(digest_of(code), None)
+        digest = digest_of(code)
+        found = self._codes.pop(digest, None)
         now = self._clock.now_ms()
         if found is None or found.expires_ms <= now:
-            self._failures.note(address)
+            self._failures.note(address, digest)
             raise Unauthenticated("this login link was used already or is older than ten minutes: get a new one with `palyra up`")
         return await self.mint(found.principal, "browser", "owner", principal=found.principal, expires_ms=now + BROWSER_MS)

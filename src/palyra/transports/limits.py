@@ -53,29 +53,33 @@ class Rates:
 class Failures:
     """Wrong tokens and login codes by address: after too many in a minute, the address is told to wait.
 
-    Only wrong ones are ever refused here: somebody else's guessing must not lock out a caller who has a good token.
+    Only wrong ones are ever refused here: somebody else's guessing must not lock out a caller who has a good token. The same
+    wrong one again is not a guess: it is a program that has not noticed that its token was revoked, and should be told.
     """
 
     def __init__(self, most: int = 10, window_s: float = 60.0) -> None:
         self._most = most
         self._window_s = window_s
-        self._by_address: dict[str, tuple[float, int]] = {}
+        self._by_address: dict[str, tuple[float, set[bytes]]] = {}
 
-    def note(self, address: str) -> None:
-        """Count one wrong attempt, or LimitExceeded once there were too many."""
+    def note(self, address: str, digest: bytes) -> None:
+        """Count one wrong attempt, or LimitExceeded once there were too many different ones."""
         now = time.monotonic()
-        since, count = self._by_address.get(address, (now, 0))
+        since, tried = self._by_address.get(address, (now, set()))
         if now - since > self._window_s:
-            since, count = now, 0
-        self._by_address[address] = (since, count + 1)
+            since, tried = now, set()
+        self._by_address[address] = (since, tried)
         if len(self._by_address) > _MOST_CALLERS:
             self._by_address = {key: value for key, value in self._by_address.items() if now - value[0] <= self._window_s}
-        if count >= self._most:
+        if digest in tried:
+            return
+        if len(tried) >= self._most:
             wait_ms = int((since + self._window_s - now) * 1000) + 1
             raise LimitExceeded(
                 f"too many attempts with wrong credentials: wait {wait_ms // 1000 + 1} s and use a valid token",
                 retry_after_ms=wait_ms,
             )
+        tried.add(digest)
 
 
 class Streams:
