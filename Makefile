@@ -19,7 +19,7 @@ help:
 	@echo "make clean   remove everything that was built"
 
 run: $(VENV)/.runs
-	@if [ -t 0 ]; then exec $(BIN)/palyra up; else exec $(BIN)/palyra serve; fi
+	@exec $(BIN)/palyra up
 
 test: $(VENV)/.develops
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)

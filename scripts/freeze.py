@@ -3,6 +3,7 @@
 To refresh: upgrade what should move (`.venv/bin/pip install -U NAME`), run the tests, then `.venv/bin/python scripts/freeze.py`.
 """
 
+import sys
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -23,4 +24,4 @@ def pinned() -> list[str]:
 if __name__ == "__main__":
     lines = pinned()
     TARGET.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
-    print(f"{TARGET.name}: {len(lines)} packages")
+    sys.stdout.write(f"{TARGET.name}: {len(lines)} packages\n")

@@ -10,6 +10,7 @@ from palyra.cli import client, entry_lines, exits
 from palyra.cli.answering import answer_at_terminal
 from palyra.cli.chat import check_model
 from palyra.cli.commands import command
+from palyra.cli.exits import Interrupted
 from palyra.cli.http import Link, Stopped
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
@@ -53,13 +54,16 @@ def ask(state: State, text: tuple[str, ...], session_id: str, model: str, worksp
         session = client.session(state.api, session_id)
     else:
         session = client.resolve(state.api, workspace=os.path.realpath(workspace or os.getcwd()), session_id=client.new_id())
-    submitted = client.submit(state.api, session.session_id, question, model=model)
-    asking = _Asking(state, submitted, approve or ("ask" if _has_terminal() else "deny"))
+    approve = approve or ("ask" if _has_terminal() else "deny")
+    # Policy may be stricter where nobody is there to ask.
+    origin = "interactive" if approve == "ask" else "api"
+    submitted = client.submit(state.api, session.session_id, question, model=model, origin=origin)
+    asking = _Asking(state, submitted, approve)
     try:
         return asking.run()
     except KeyboardInterrupt:
         client.cancel(state.api, submitted.run_id, "interrupted on the command line")
-        raise
+        raise Interrupted("interrupted; the run was stopped") from None
 
 
 def _question(text: str) -> str:

@@ -61,7 +61,9 @@ def talk(state: State, session: Session, model: str = "", farewell: str = "") ->
     terminal = Terminal(state.out)
     talking = Chat(state.api, terminal, editor, state.env, COMMANDS)
     talking.model = model
-    before = [(each, signal.signal(each, _leave)) for each in (signal.SIGTERM, signal.SIGHUP)]
+    # Ctrl-C is a key here; the signal can only come while the terminal is lent or being put back.
+    handlers = ((signal.SIGTERM, _leave), (signal.SIGHUP, _leave), (signal.SIGINT, _nothing))
+    before = [(each, signal.signal(each, handler)) for each, handler in handlers]
     try:
         with terminal.raw():
             talking.open(session)
@@ -69,9 +71,9 @@ def talk(state: State, session: Session, model: str = "", farewell: str = "") ->
             terminal.end_line()
     finally:
         talking.close()
+        _keep(history, editor.history)
         for each, handler in before:
             signal.signal(each, handler)
-        _keep(history, editor.history)
     if talking.screen.working and not farewell:
         state.out.line("the run goes on without you: `palyra chat` shows it, `palyra stop` ends it")
     if farewell:
@@ -80,6 +82,10 @@ def talk(state: State, session: Session, model: str = "", farewell: str = "") ->
 
 def _leave(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    pass
 
 
 def _history(path: Path) -> list[str]:
@@ -91,9 +97,14 @@ def _history(path: Path) -> list[str]:
 
 
 def _keep(path: Path, lines: list[str]) -> None:
-    from palyra.config import write_private
+    """Keep what was said for the next chat, but no secret: what the journal must not hold, this file must not either."""
+    import secrets
 
+    from palyra.config import write_private
+    from palyra.domain.redaction import Redactor
+
+    text = Redactor(secrets.token_bytes(32)).redact("".join(line.replace("\n", "\\n") + "\n" for line in lines))
     try:
-        write_private(path, "".join(line.replace("\n", "\\n") + "\n" for line in lines).encode("utf-8", "replace"))
+        write_private(path, text.encode("utf-8", "replace"))
     except OSError as error:
         sys.stderr.write(f"the chat history was not kept: {error}\n")

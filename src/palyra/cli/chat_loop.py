@@ -3,6 +3,7 @@
 While a line is being written, what comes in is held back; an approval is only ever answered by keys typed after it was shown.
 """
 
+import select
 import time
 from collections import deque
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from palyra.journal.sessions import Session
 
 _TWICE_S = 2.0
 _SUBMIT_PATIENCE_S = 20.0
+_TRY_AGAIN_S = 0.2
+_LISTEN_S = 2.0
 _LOOK_BACK = 200
 _TURNS_SHOWN = 4
 
@@ -48,6 +51,8 @@ class Chat:
         self._left: set[str] = set()
         self._link: Literal["up", "lost", ""] = ""
         self._interrupted_at = 0.0
+        # Typed while we could not listen.
+        self._ahead = b""
         self.over = False
 
     # --- sessions -------------------------------------------------------------------------------------------------------
@@ -105,7 +110,8 @@ class Chat:
             self._ask()
             self._draw()
             wakes = [self._watcher.wakes] if self._watcher else []
-            typed, woken = self.terminal.wait(wakes, None)
+            typed, woken = self.terminal.wait(wakes, 0 if self._ahead else None)
+            typed, self._ahead = self._ahead + typed, b""
             if woken and self._watcher:
                 self._held.extend(self._watcher.take())
             if typed:
@@ -233,6 +239,7 @@ class Chat:
         """Hand a message over, however long the daemon needs to come back; the id makes trying again safe."""
         submission_id = client.new_id()
         self.screen.mine.add(submission_id)
+        self._listen()
         deadline = time.monotonic() + _SUBMIT_PATIENCE_S
         while True:
             try:
@@ -244,7 +251,10 @@ class Chat:
                 if time.monotonic() > deadline:
                     raise
                 self.terminal.draw("… waiting for the daemon", None, "dim")
-                time.sleep(0.2)
+                typed, _ = self.terminal.wait([], _TRY_AGAIN_S)
+                if b"\x03" in typed:
+                    raise
+                self._ahead += typed
         if self._link == "up":
             self.screen.reply.started(submitted.run_id)
         self.screen.working.setdefault(submitted.run_id, "queued" if submitted.outcome == "queued" else "working")
@@ -253,6 +263,15 @@ class Chat:
                 self.say("queued: it follows when the run has ended (/steer and /interrupt reach it now)")
             case "joined":
                 self.say("handed to the run")
+
+    def _listen(self) -> None:
+        """Be connected before speaking, if that takes no time: then no word of the answer can be missed."""
+        self._show_held()
+        deadline = time.monotonic() + _LISTEN_S
+        while self._watcher and self._link == "" and time.monotonic() < deadline:
+            if select.select([self._watcher.wakes], [], [], deadline - time.monotonic())[0]:
+                self._held.extend(self._watcher.take())
+                self._show_held()
 
     def _decide(self, deciding: Deciding, text: str) -> None:
         step = deciding.enter(text)

@@ -166,9 +166,11 @@ def undo(api: Api, session_id: str, *, call_id: str = "", run_id: str = "", dry_
 # --- runs -------------------------------------------------------------------------------------------------------------
 
 
-def submit(api: Api, session_id: str, text: str, *, mode: InputMode = "followup", model: str = "", run_id: str = "") -> Submitted:
+def submit(
+    api: Api, session_id: str, text: str, *, mode: InputMode = "followup", model: str = "", run_id: str = "", origin: str = ""
+) -> Submitted:
     """Hand over an input. The id is ours, so that saying it again after a broken connection is the same submission."""
-    wanted = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model}
+    wanted = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model, "origin": origin}
     return api.post(f"/v1/sessions/{session_id}/messages", Submitted, {key: value for key, value in wanted.items() if value})
 
 
@@ -192,7 +194,7 @@ def watch(
     api: Api, session_id: str, after: int, stopped: Stopped, *, until: str = "", patience_s: float | None = None
 ) -> Iterator[Message | Link]:
     tail = f"?until={until}" if until else ""
-    return api.watch(f"/v1/sessions/{session_id}/events{tail}", after, stopped, patience_s)
+    return api.watch(f"/v1/sessions/{session_id}/events{tail}", after, stopped, overlap=1, patience_s=patience_s)
 
 
 # --- approvals --------------------------------------------------------------------------------------------------------

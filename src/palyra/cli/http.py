@@ -7,6 +7,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
@@ -28,6 +29,7 @@ _CONNECT_S = 5.0
 _SILENCE_S = 45.0
 _FIRST_WAIT_S = 0.05
 _LONGEST_WAIT_S = 2.0
+_TRIES = 5
 
 
 class Message(Struct, frozen=True):
@@ -74,7 +76,7 @@ class Api:
     def delete(self, path: str) -> bytes:
         return self.request("DELETE", path)
 
-    def request(self, method: str, path: str, body: Any = None, *, timeout_s: float = 30.0) -> bytes:
+    def request(self, method: str, path: str, body: Any = None, *, timeout_s: float = 30.0, tries: int = _TRIES) -> bytes:
         """The answer's body, or the daemon's error as one of the family."""
         endpoint = self._find()
         data = None if body is None else msgspec.json.encode(body)
@@ -91,13 +93,21 @@ class Api:
             connection.close()
             if reused and not isinstance(error, TimeoutError):
                 # A kept connection may have been closed meanwhile; only a fresh one can tell.
-                return self.request(method, path, body, timeout_s=timeout_s)
+                return self.request(method, path, body, timeout_s=timeout_s, tries=tries)
             raise _unreachable(endpoint, error) from error
         if response.will_close:
             connection.close()
         else:
             self._kept = connection
-        _check(response.status, answer)
+        try:
+            _check(response.status, answer)
+        except errors.LimitExceeded as error:
+            # Too many at once: nothing was done, and the daemon says how long to wait.
+            pause_ms = error.details.get("retry_after_ms", 0)
+            if not pause_ms or not tries:
+                raise
+            time.sleep(pause_ms / 1000)
+            return self.request(method, path, body, timeout_s=timeout_s, tries=tries - 1)
         return answer
 
     @contextmanager
@@ -136,24 +146,27 @@ class Api:
             except _BROKEN as error:
                 yield Link("lost", str(error) or type(error).__name__)
 
-    def watch(self, path: str, after: int, stopped: "Stopped", patience_s: float | None = None) -> Iterator[Message | Link]:
+    def watch(
+        self, path: str, after: int, stopped: "Stopped", *, overlap: int = 0, patience_s: float | None = None
+    ) -> Iterator[Message | Link]:
         """Events behind a cursor for ever: no gap and no duplicate, however often the connection breaks.
 
-        `patience_s` is how long to try while nobody answers; None is until `stopped`.
+        `patience_s` is how long to try while nobody answers; None is until `stopped`. With an `overlap`, events that we have
+        are asked for again: when one of them comes we know that the daemon listens for us, and only then is the link up.
         """
-        cursor, waited, wait = str(after), 0.0, _FIRST_WAIT_S
+        cursor, waited, wait = after, 0.0, _FIRST_WAIT_S
         while not stopped.is_set():
+            again, up = max(0, cursor - overlap), False
             try:
-                for message in self.messages(path, last_id=cursor, on_socket=stopped.holds):
-                    if isinstance(message, Message):
-                        wait = _FIRST_WAIT_S
-                        cursor = message.id or cursor
-                        yield message
-                    elif message.state == "up":
-                        waited = 0.0
+                for message in self.messages(path, last_id=str(again), on_socket=stopped.holds):
+                    if not up and (again == cursor or isinstance(message, Message)):
+                        waited, wait, up = 0.0, _FIRST_WAIT_S, True
+                        yield Link("up")
+                    if isinstance(message, Message) and not (message.id and int(message.id) <= cursor):
+                        cursor = int(message.id) if message.id else cursor
                         yield message
                 why = "the connection ended"
-            except Unreachable as error:
+            except (Unreachable, errors.LimitExceeded) as error:
                 why = error.message
                 if patience_s is not None and waited >= patience_s:
                     raise

@@ -58,7 +58,7 @@ def _tell(state: State, entry: Entry) -> None:
 @click.option("--offline", is_flag=True, help="Read the file also while the daemon runs.")
 def verify(state: State, file: Path | None, offline: bool) -> int:
     alone = file is not None or offline or (discovery.running(state.home) is None and not state.env.get("PALYRA_URL"))
-    source = _verify_file(file or state.home / "journal.db") if alone else admin_client.verify(state.api)
+    source = verify_file(file or state.home / "journal.db") if alone else admin_client.verify(state.api)
     report: Verified | None = None
     progress = sys.stderr.isatty() and not state.out.as_json
     for step in source:
@@ -77,7 +77,8 @@ def verify(state: State, file: Path | None, offline: bool) -> int:
     return exits.OK if report.ok else exits.FAILED
 
 
-def _verify_file(path: Path) -> Iterator[int | Verified]:
+def verify_file(path: Path) -> Iterator[int | Verified]:
+    """The same as the daemon gives, from a file: numbers of entries seen, then the report."""
     from queue import SimpleQueue
     from threading import Thread
 

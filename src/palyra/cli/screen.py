@@ -90,7 +90,7 @@ class Screen:
         event = entry_lines.read(entry)
         match event:
             case RunAccepted():
-                self.working[entry.run_id] = "queued"
+                self.working.setdefault(entry.run_id, "queued")
             case RunStarted():
                 self.working[entry.run_id] = "working"
             case RunResumed():

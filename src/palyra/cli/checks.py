@@ -1,0 +1,230 @@
+"""What doctor looks at. Each check is one function that looks at one thing and says what it found and how to mend it."""
+
+import os
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+import palyra
+from palyra import config
+from palyra.cli import admin_client, discovery, words
+from palyra.cli.admin_client import Verified
+from palyra.cli.state import State
+from palyra.domain.errors import ConfigInvalid, PalyraError
+
+_LITTLE_SPACE = 200 << 20
+_ENOUGH_SPACE = 2 << 30
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """`warning` is worth knowing; `problem` must be mended, by `fix`."""
+
+    name: str
+    state: Literal["ok", "warning", "problem"]
+    detail: str
+    fix: str = ""
+
+
+def installation(state: State) -> Iterator[Finding]:
+    yield Finding(name="palyra", state="ok", detail=f"version {palyra.__version__}")
+    here = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= (3, 11)
+    yield Finding(
+        name="python",
+        state="ok" if good else "problem",
+        detail=f"version {here}",
+        fix="" if good else "install python 3.11 or newer",
+    )
+    missing = []
+    for each in requires("palyra") or []:
+        if "extra ==" not in each:
+            name = each.split(";")[0].strip()
+            for mark in "<>=!~[ ":
+                name = name.split(mark)[0]
+            try:
+                version(name)
+            except PackageNotFoundError:
+                missing.append(name)
+    yield Finding(
+        name="packages",
+        state="problem" if missing else "ok",
+        detail=f"missing: {', '.join(missing)}" if missing else "all there",
+        fix="install palyra again, with its dependencies" if missing else "",
+    )
+
+
+def sqlite(state: State) -> Iterator[Finding]:
+    import apsw
+
+    have = apsw.sqlite_lib_version()
+    good = tuple(map(int, have.split(".")[:2])) >= (3, 50)
+    yield Finding(
+        name="sqlite", state="ok" if good else "problem", detail=f"version {have}", fix="" if good else "install apsw 3.50 or newer"
+    )
+
+
+def home(state: State) -> Iterator[Finding]:
+    if not state.home.exists():
+        yield Finding(name="home folder", state="ok", detail=f"{state.home} is made at the first start")
+        return
+    wide = [path for path in (state.home, *_private(state.home)) if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    foreign = [path for path in (state.home, *_private(state.home)) if path.stat().st_uid != os.getuid()]
+    if foreign:
+        fix = f"chown -R {os.getuid()} {state.home}"
+        yield Finding(name="home folder", state="problem", detail=f"belongs to another user: {_names(foreign)}", fix=fix)
+    elif wide:
+        fix = f"chmod 700 {state.home}; chmod -R go-rwx {state.home}"
+        yield Finding(name="home folder", state="problem", detail=f"others can read: {_names(wide)}", fix=fix)
+    else:
+        yield Finding(name="home folder", state="ok", detail=f"{state.home}, yours alone")
+
+
+def _private(folder: Path) -> list[Path]:
+    names = ("journal.db", "owner.token", "daemon.json", "chat_history", "keys", "backups", "logs")
+    found = [folder / name for name in names if (folder / name).exists()]
+    return found + sorted((folder / "keys").glob("*"))
+
+
+def _names(paths: list[Path]) -> str:
+    return ", ".join(map(str, paths))
+
+
+def disk(state: State) -> Iterator[Finding]:
+    place = next(path for path in (state.home, *state.home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    detail = f"{words.size(free)} free for {state.home}"
+    if free >= _ENOUGH_SPACE:
+        yield Finding(name="disk", state="ok", detail=detail)
+    else:
+        how_bad: Literal["warning", "problem"] = "warning" if free >= _LITTLE_SPACE else "problem"
+        yield Finding(name="disk", state=how_bad, detail=detail, fix="make room, or move the home folder with PALYRA_HOME")
+
+
+def settings(state: State) -> Iterator[Finding]:
+    problems = config.check(state.home, state.env)
+    for problem in problems:
+        yield Finding(
+            name="config", state="problem", detail=str(problem), fix=f"edit {state.home / config.FILE}, or unset the variable"
+        )
+    if not problems:
+        yield Finding(name="config", state="ok", detail="valid")
+        for note in config.load(state.home, state.env).notes:
+            yield Finding(name="config", state="warning", detail=note)
+
+
+def providers(state: State) -> Iterator[Finding]:
+    if config.check(state.home, state.env):
+        return
+    try:
+        chosen = config.choose(config.load(state.home, state.env).config, config.detect(state.env, None))
+    except ConfigInvalid as error:
+        yield Finding(name="model", state="problem", detail=error.message, fix="set models.default to a provider that is there")
+        return
+    is_demo = chosen.default == config.DEMO
+    yield Finding(
+        name="model",
+        state="warning" if is_demo else "ok",
+        detail=f"{chosen.default} is the default" + (", which only knows a few phrases" if is_demo else ""),
+        fix="set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section" if is_demo else "",
+    )
+    for name, provider in chosen.providers.items():
+        if provider.api_key:
+            try:
+                config.secret(provider.api_key, state.env)
+                yield Finding(name=f"key of {name}", state="ok", detail=f"there, from {provider.api_key.partition(':')[0]}")
+            except ConfigInvalid as error:
+                yield Finding(name=f"key of {name}", state="problem", detail=error.message, fix="set it, or remove the provider")
+
+
+def policies(state: State) -> Iterator[Finding]:
+    from palyra.policy import store
+
+    if config.check(state.home, state.env):
+        return
+    given = config.load(state.home, state.env).config.policy
+    folder = Path(given.folder) if given.folder else state.home / "policies"
+    problems = store.check(folder if folder.exists() else None, given.preset)
+    for problem in problems:
+        yield Finding(
+            name="policy", state="problem", detail=str(problem), fix="mend the file; until then the last good set is in force"
+        )
+    if not problems:
+        yield Finding(name="policy", state="ok", detail=f"preset {given.preset}, files in {folder} load")
+
+
+def sandbox(state: State) -> Iterator[Finding]:
+    found = shutil.which("bwrap")
+    if found:
+        yield Finding(name="sandbox", state="ok", detail=f"bubblewrap at {found}; no tool uses it yet")
+    else:
+        fix = "install bubblewrap from your distribution"
+        yield Finding(name="sandbox", state="warning", detail="bubblewrap is not installed; no tool needs it yet", fix=fix)
+
+
+def daemon(state: State) -> Iterator[Finding]:
+    running = discovery.running(state.home)
+    if running is None:
+        yield from _port(state)
+        return
+    try:
+        found = admin_client.status(state.api)
+    except PalyraError as error:
+        yield Finding(name="daemon", state="problem", detail=error.message, fix="start it again with `palyra up --detach`")
+        return
+    yield Finding(name="daemon", state="ok", detail=f"runs at {running.url} (pid {running.pid})")
+    if found.version != palyra.__version__:
+        detail = f"the daemon is version {found.version}, this command line {palyra.__version__}"
+        yield Finding(
+            name="version", state="warning", detail=detail, fix="restart the daemon: palyra stop --daemon, then palyra up"
+        )
+    for model in found.models:
+        if model.healthy is False:
+            fix = "look at logs/daemon.log in the home folder; `palyra doctor --online` asks it"
+            yield Finding(name=f"model {model.name}", state="warning", detail="failed lately and is not asked for now", fix=fix)
+
+
+def _port(state: State) -> Iterator[Finding]:
+    yield Finding(name="daemon", state="ok", detail="does not run; `palyra up` starts it")
+    if config.check(state.home, state.env):
+        return
+    server = config.load(state.home, state.env).config.server
+    with socket.socket(socket.AF_INET6 if ":" in server.host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((server.host, server.http_port))
+        except OSError as error:
+            fix = "end whoever has it, or `palyra config set server.http_port 0` for a free one"
+            yield Finding(name="port", state="problem", detail=f"{server.http_port}: {(error.strerror or '').lower()}", fix=fix)
+        else:
+            yield Finding(name="port", state="ok", detail=f"{server.http_port} is free")
+
+
+def chain(state: State) -> Iterator[Finding]:
+    from palyra.cli.journal import verify_file
+
+    journal = state.home / "journal.db"
+    if not journal.exists():
+        yield Finding(name="journal", state="ok", detail="none yet")
+        return
+    report = next(step for step in verify_file(journal) if isinstance(step, Verified))
+    if report.ok:
+        yield Finding(name="journal", state="ok", detail=f"{words.count(report.entries)} entries, whole")
+        return
+    bad = report.bad
+    what = (
+        f"position {bad.position}, tape {bad.tape}, number {bad.seq}: {bad.problem}"
+        if bad
+        else "; ".join(report.pages + report.guards)
+    )
+    fix = "palyra stop --daemon, then palyra journal restore the newest backup that verifies"
+    yield Finding(name="journal", state="problem", detail=what, fix=fix)
+
+
+CHECKS = (installation, sqlite, home, disk, settings, providers, policies, sandbox, daemon, chain)

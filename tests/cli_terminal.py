@@ -1,0 +1,128 @@
+"""A real terminal with the command line in it, for tests: type, and wait for what appears. Every wait is bounded."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+WAIT_S = 20.0
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r")
+
+
+def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment without keys or settings of whoever runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and not name.startswith("PALYRA_")}
+    return {**kept, "PALYRA_HOME": str(home), "TERM": "xterm-256color", **(more or {})}
+
+
+def palyra(
+    home: Path, *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "palyra.cli.main", *arguments],
+        cwd=cwd,
+        env=environment(home, env),
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+class Terminal:
+    def __init__(self, descriptor: int, pid: int) -> None:
+        self._descriptor = descriptor
+        self._pid = pid
+        self._at = 0
+        self.raw = ""
+        self.status: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Everything shown so far, without colours and cursor movements."""
+        return _ANSI.sub("", self.raw)
+
+    def type(self, keys: str) -> None:
+        os.write(self._descriptor, keys.encode())
+
+    def line(self, text: str) -> None:
+        self.type(text + "\r")
+
+    def expect(self, pattern: str, seconds: float = WAIT_S) -> "re.Match[str]":
+        """Wait until this appears behind what was waited for last."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = re.compile(pattern).search(self.text, self._at)
+            if found:
+                self._at = found.end()
+                return found
+            if not self._read(deadline - time.monotonic()):
+                raise AssertionError(f"{pattern!r} did not appear; after what was seen before there is:\n{self.text[self._at :]}")
+
+    def ends(self, seconds: float = WAIT_S) -> int:
+        """Wait for the program to end; its exit code."""
+        deadline = time.monotonic() + seconds
+        while self._read(deadline - time.monotonic()):
+            pass
+        while self.status is None:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it did not end:\n{self.text[-2000:]}")
+            self._reap(os.WNOHANG)
+            time.sleep(0.005)  # There is nothing to wait on but the clock.
+        return self.status
+
+    def signal(self, number: int) -> None:
+        os.kill(self._pid, number)
+
+    def close(self) -> None:
+        if self.status is None:
+            os.kill(self._pid, signal.SIGKILL)
+            self._reap(0)
+        os.close(self._descriptor)
+
+    def _reap(self, options: int) -> None:
+        pid, status = os.waitpid(self._pid, options)
+        if pid:
+            self.status = os.waitstatus_to_exitcode(status)
+
+    def _read(self, seconds: float) -> bool:
+        """Whether something was read; False when the time is up or the program has gone."""
+        if seconds <= 0 or not select.select([self._descriptor], [], [], seconds)[0]:
+            return False
+        try:
+            piece = os.read(self._descriptor, 65536)
+        except OSError:
+            return False
+        self.raw += piece.decode("utf-8", "replace")
+        return bool(piece)
+
+
+@contextmanager
+def terminal(
+    home: Path, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, program: Sequence[str] = ()
+) -> Iterator[Terminal]:
+    """The command line, or another program, on a terminal of 120 columns."""
+    command = list(program) or [sys.executable, "-m", "palyra.cli.main", *arguments]
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        os.chdir(cwd)
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        os.execve(command[0], command, environment(home, env))
+    opened = Terminal(descriptor, pid)
+    try:
+        yield opened
+    finally:
+        opened.close()

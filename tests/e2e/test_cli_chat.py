@@ -1,0 +1,316 @@
+"""The chat on a real terminal with a real daemon."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import daemon as daemons
+from tests.cli_terminal import WAIT_S, Terminal, palyra, terminal
+from tests.daemon import DaemonProcess
+
+PROMPT = r"> "
+CHOICES = r"\[y\]es once .* \[q\]uit > "
+
+
+def _until(condition: Any, what: str) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come about"
+        time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
+
+
+def _session(daemon: DaemonProcess) -> str:
+    return str(daemon.get("/v1/sessions")["sessions"][0]["session_id"])
+
+
+def _kinds(daemon: DaemonProcess, kind: str) -> list[dict[str, Any]]:
+    entries = daemon.get(f"/v1/sessions/{_session(daemon)}/entries?limit=1000")["entries"]
+    return [entry["event"] for entry in entries if entry["kind"] == kind]
+
+
+def _say(chat: Terminal, text: str) -> None:
+    chat.expect(PROMPT)
+    chat.line(text)
+
+
+def test_a_change_is_shown_approved_made_and_undone(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        chat.expect("session [0-9A-Z]{26}")
+        _say(chat, "create hello.txt with the text good morning")
+        chat.expect(r"\? fs.write asks: create hello.txt")
+        chat.expect("risk low")
+        chat.expect(r"\+good morning")
+        chat.expect(CHOICES)
+        assert not (daemon.workspace / "hello.txt").exists()
+        chat.line("y")
+        chat.expect("fs.write: allow")
+        chat.expect(r"✓ fs.write hello.txt +\d+ ms")
+        chat.expect(r"\+ hello.txt")
+        chat.expect(PROMPT)
+        assert (daemon.workspace / "hello.txt").read_text().strip() == "good morning"
+        chat.line("/undo")
+        chat.expect("undone:")
+        chat.expect("- hello.txt")
+        assert not (daemon.workspace / "hello.txt").exists()
+        chat.line("/why")
+        chat.expect("decided: ask by default-ask")
+        chat.expect("answered: allow")
+        chat.expect("undone since")
+        chat.line("/quit")
+        assert chat.ends() == 0
+
+
+def test_a_denial_reaches_the_model_with_its_reason(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "create hello.txt with the text hi")
+        chat.expect(CHOICES)
+        chat.line("n")
+        chat.expect("reason for the agent")
+        chat.line("not today")
+        chat.expect("⊘ fs.write hello.txt denied")
+        chat.expect("not today")
+        assert not (daemon.workspace / "hello.txt").exists()
+        assert [event["reason"] for event in _kinds(daemon, "approval.resolved")] == ["not today"]
+
+
+def test_enter_alone_and_nonsense_decide_nothing(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "create hello.txt with the text hi")
+        for given in ("", "maybe", "t", "Y E S"):
+            chat.expect(CHOICES)
+            chat.line(given)
+            if given == "t":
+                chat.expect("for how long")
+                chat.line("some time")
+            chat.expect("nothing was decided|is no answer|allow with|fs.write: allow")
+            if given == "Y E S":
+                break
+            assert not (daemon.workspace / "hello.txt").exists()
+
+
+def test_a_wider_yes_covers_the_next_call_and_names_what_it_covers(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "create hello.txt with the text hi")
+        chat.expect(CHOICES)
+        chat.line("s")
+        which = chat.expect(r"fs\.write: allow for session|which\? \(1-\d")
+        if which[0].startswith("which"):
+            chat.line("")
+            chat.expect("fs.write: allow for session")
+        chat.expect("✓ fs.write")
+        (resolved,) = _kinds(daemon, "approval.resolved")
+        assert resolved["scope"] == "session"
+        assert resolved["subject"]["kind"] == "path_prefix"
+
+
+def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/good morning/good night/' \"$1\"\n")
+    editor.chmod(0o700)
+    with (
+        daemons.start(tmp_path) as daemon,
+        terminal(daemon.home, "chat", cwd=daemon.workspace, env={"EDITOR": str(editor), "VISUAL": ""}) as chat,
+    ):
+        _say(chat, "create hello.txt with the text good morning")
+        chat.expect(CHOICES)
+        chat.line("e")
+        chat.expect("content = good night")
+        chat.expect(r"allow with these arguments\? \[y/N\]")
+        chat.line("")
+        chat.expect("nothing was decided")
+        chat.expect(CHOICES)
+        chat.line("e")
+        chat.expect(r"allow with these arguments\? \[y/N\]")
+        chat.line("y")
+        chat.expect("✓ fs.write")
+        assert (daemon.workspace / "hello.txt").read_text().strip() == "good night"
+
+
+def test_ctrl_c_stops_the_run_and_twice_leaves(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    script = {"*": [{"text": ["one ", "two ", "three"], "hold": str(hold), "hold_after": 2}]}
+    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "go")
+        chat.expect("one two ")
+        chat.type("\x03")
+        chat.expect("stopped: stopped in the chat")
+        chat.expect(PROMPT)
+        assert daemon.get("/v1/status")["runs_working"] == 0
+        chat.type("\x03\x03\x03")
+        assert chat.ends() == 0
+
+
+def test_what_is_typed_while_a_run_works_is_queued_behind_it(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    script = {"first": [{"text": ["one ", "done"], "hold": str(hold), "hold_after": 1}], "second": [{"text": "the second answer"}]}
+    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "first")
+        chat.expect("one ")
+        chat.line("second")
+        chat.expect("queued")
+        hold.touch()
+        chat.expect("done")
+        chat.expect("the second answer")
+
+
+def test_steering_joins_the_run(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    script = {"*": [{"text": "first try", "hold": str(hold)}, {"text": "with your hint"}]}
+    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "go")
+        _until(lambda: hold.with_name("hold.reached").exists(), "the model's turn")
+        chat.line("/steer try it this way")
+        chat.expect("handed to the run")
+        hold.touch()
+        chat.expect("with your hint")
+        assert [event.get("mode", "followup") for event in _kinds(daemon, "input.received")] == ["followup", "steer"]
+
+
+def test_a_chat_survives_kill_9_and_shows_the_rest_exactly_once(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    words = ["alpha ", "beta ", "gamma ", "delta"]
+    script = {"*": [{"text": words, "hold": str(hold), "hold_after": 2}]}
+    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "go")
+        chat.expect("alpha beta ")
+        daemon.kill()
+        chat.expect("the connection to the daemon was lost")
+        hold.touch()
+        daemon.restart()
+        chat.expect("connected again")
+        chat.expect("gamma delta")
+        chat.expect(PROMPT)
+        for word in words:
+            assert chat.text.count(word.strip()) == 1, chat.text
+        chat.line("/quit")
+        assert chat.ends() == 0
+
+
+def test_an_approval_from_before_a_crash_is_put_to_the_person_when_a_chat_opens(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon:
+        with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+            _say(chat, "create hello.txt with the text hi")
+            chat.expect(CHOICES)
+            chat.line("q")
+            chat.expect("stays pending")
+            assert chat.ends() == 0
+        daemon.kill()
+        daemon.restart()
+        with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+            chat.expect("an approval is pending from before")
+            chat.expect(r"\? fs.write asks: create hello.txt")
+            chat.expect(CHOICES)
+            chat.line("y")
+            chat.expect("✓ fs.write")
+        assert (daemon.workspace / "hello.txt").exists()
+
+
+def test_keys_typed_before_the_question_was_shown_are_not_its_answer(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    call = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}
+    script = {"*": [{"text": ["wait ", "on"], "calls": [call], "hold": str(hold), "hold_after": 1}, {"text": "over"}]}
+    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "go")
+        chat.expect("wait")
+        chat.type("y")
+        chat.expect("> y")
+        hold.touch()
+        _until(lambda: daemon.get("/v1/approvals")["approvals"], "the approval")
+        chat.line("")
+        chat.expect("queued")
+        chat.expect(CHOICES)
+        assert daemon.get("/v1/approvals")["approvals"]
+        assert not (daemon.workspace / "a.txt").exists()
+
+
+def test_hostile_model_output_cannot_command_the_terminal(tmp_path: Path) -> None:
+    hostile = "a\x1b]52;c;ZXZpbA==\x07b\x1b[2Jc\u202edne\x9b31mf"
+    script = {"*": [{"text": list(hostile)}]}
+    with daemons.start(tmp_path, script=script) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        _say(chat, "go")
+        chat.expect(re.escape(r"a\x1b]52;c;ZXZpbA==\x07b\x1b[2Jc\u202edne\x9b31mf"))
+        assert "\x1b]52" not in chat.raw
+        assert "\u202e" not in chat.raw
+
+
+def test_a_session_is_resumed_renamed_branched_reset_and_begun_anew(tmp_path: Path) -> None:
+    with daemons.start(tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}) as daemon:
+        with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+            first = chat.expect("session ([0-9A-Z]{26})")[1]
+            _say(chat, "first question")
+            chat.expect("answer 0")
+            chat.expect(PROMPT)
+            chat.line("/title My own title")
+            chat.expect("the title is now: My own title")
+            chat.line("/quit")
+            assert chat.ends() == 0
+        with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+            chat.expect(f"session {first}  My own title")
+            chat.expect("first question")
+            chat.expect("answer 0")
+            _say(chat, "/branch")
+            branched = chat.expect("session ([0-9A-Z]{26})  My own title \\(branch\\)")[1]
+            _say(chat, "again")
+            chat.expect("answer 1")
+            _say(chat, "/reset")
+            chat.expect("the session was reset")
+            _say(chat, "/new")
+            chat.expect(f"session (?!{first}|{branched})[0-9A-Z]{{26}}")
+            _say(chat, "/sessions")
+            chat.expect(first)
+            _say(chat, "/model")
+            chat.expect(r"\* scripted/s1")
+            _say(chat, "/usage")
+            chat.expect("model calls")
+            _say(chat, "/nonsense")
+            chat.expect("there is no command /nonsense")
+            _say(chat, "/help")
+            chat.expect("/interrupt TEXT")
+
+
+def test_the_terminal_is_put_back_when_the_chat_is_ended_from_outside(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        chat.expect(PROMPT)
+        chat.signal(signal.SIGTERM)
+        assert chat.ends() == 128 + signal.SIGTERM
+        assert chat.raw.rstrip().endswith("\x1b[?2004l")
+
+
+def test_a_chat_without_a_terminal_says_what_to_use(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon:
+        done = palyra(daemon.home, "chat", cwd=daemon.workspace)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "palyra ask" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0 and not Path("/dev/tty").exists(), reason="needs a terminal device")
+def test_up_starts_a_daemon_chats_and_ends_it_with_the_chat(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    with terminal(home, "up", "--port", "0", cwd=work) as chat:
+        chat.expect("starting the daemon")
+        chat.expect("the daemon ends with this chat")
+        _say(chat, "hello")
+        chat.expect("(?i)hello|hi")
+        chat.expect(PROMPT)
+        pid = int(palyra(home, "--json", "up", "--detach").stdout.split('"pid": ')[1].split(",")[0])
+        chat.type("\x04")
+        chat.expect("the daemon ends with the chat")
+        assert chat.ends() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_daemon_that_up_started_does_not_outlive_a_chat_that_was_killed(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    with terminal(home, "up", "--port", "0", cwd=work) as chat:
+        chat.expect("> $")
+        chat.signal(signal.SIGKILL)
+        chat.ends()
+    _until(lambda: not (home / "daemon.json").exists(), "the daemon's end")

@@ -1,0 +1,454 @@
+"""The commands as a script uses them: no terminal, a real daemon, output that parses, exit codes that tell."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palyra.domain.redaction import PLACEHOLDER
+from tests import daemon as daemons
+from tests.cli_terminal import environment, palyra, terminal
+from tests.daemon import DaemonProcess
+
+MISSING = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+WRITE = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x\n"}}
+SCRIPT = {
+    "*": [{"text": "the answer"}],
+    "write": [{"text": "I will write", "calls": [WRITE]}, {"text": "written"}],
+    "broken": [{"fail": {"failure": "auth", "message": "the key is wrong"}}],
+    "think": [{"reasoning": "hmm", "text": "thought about it"}],
+}
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
+    with daemons.start(tmp_path_factory.mktemp("daemon"), script=SCRIPT) as started:
+        yield started
+
+
+def _ok(daemon: DaemonProcess, *arguments: str, stdin: str | None = None) -> Any:
+    """What a command prints with --json."""
+    done = palyra(daemon.home, *arguments, "--json", cwd=daemon.workspace, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _pending(daemon: DaemonProcess) -> str:
+    """A run that waits for an approval, by the approval's id."""
+    session_id = daemon.post("/v1/sessions", {"workspace": str(daemon.workspace)})["session_id"]
+    daemon.post(f"/v1/sessions/{session_id}/messages", {"text": "write"})
+    for _, event, data in daemon.events(f"/v1/sessions/{session_id}/events"):
+        if event == "entry" and data["kind"] == "approval.requested":
+            return str(data["event"]["approval_id"])
+    raise AssertionError("no approval was asked for")
+
+
+# --- ask --------------------------------------------------------------------------------------------------------------
+
+
+def test_ask_prints_the_answer_and_nothing_else(daemon: DaemonProcess) -> None:
+    done = palyra(daemon.home, "ask", "anything", cwd=daemon.workspace)
+    assert (done.returncode, done.stdout) == (0, "the answer\n")
+
+
+def test_ask_adds_what_is_piped_in_to_the_question(daemon: DaemonProcess) -> None:
+    asked = _ok(daemon, "ask", "read", "this", stdin="line one\nline two\n")
+    entries = daemon.get(f"/v1/sessions/{asked['session_id']}/entries")["entries"]
+    assert [e["event"]["text"] for e in entries if e["kind"] == "input.received"] == ["read this\n\nline one\nline two\n"]
+    assert asked["text"] == "the answer"
+
+
+def test_ask_denies_without_a_terminal_and_says_so(daemon: DaemonProcess) -> None:
+    done = palyra(daemon.home, "ask", "write", cwd=daemon.workspace)
+    assert (done.returncode, done.stdout) == (0, "written\n")
+    assert "denied, because nobody is here to ask" in done.stderr
+    assert not (daemon.workspace / "a.txt").exists()
+
+
+def test_ask_will_not_ask_where_there_is_no_terminal(daemon: DaemonProcess) -> None:
+    done = palyra(daemon.home, "ask", "write", "--approve", "ask", cwd=daemon.workspace)
+    assert done.returncode == 2
+    assert "no terminal" in done.stderr
+
+
+def test_ask_asks_on_the_terminal_also_when_a_question_is_piped_in(daemon: DaemonProcess, tmp_path: Path) -> None:
+    (tmp_path / "question").write_text("write\n")
+    command = f"{sys.executable} -m palyra.cli.main ask < {tmp_path / 'question'} > {tmp_path / 'answer'}"
+    with _shell(daemon, command, tmp_path) as shown:
+        shown.expect("fs.write asks: create a.txt")
+        shown.expect(r"\[q\]uit > ")
+        shown.type("\n")
+        shown.expect("nothing was decided")
+        shown.type("y\n")
+        shown.expect("✓ fs.write a.txt")
+        assert shown.ends() == 0
+    assert (tmp_path / "answer").read_text() == "written\n"
+
+
+def _shell(daemon: DaemonProcess, command: str, cwd: Path) -> Any:
+    return terminal(daemon.home, cwd=cwd, program=["/bin/sh", "-c", command])
+
+
+def test_a_run_that_fails_is_exit_code_1_with_its_reason(daemon: DaemonProcess) -> None:
+    done = palyra(daemon.home, "ask", "broken", cwd=daemon.workspace)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: failed" in done.stderr
+    shown = palyra(daemon.home, "ask", "broken", "--json", cwd=daemon.workspace)
+    assert shown.returncode == 1
+    assert json.loads(shown.stdout)["reason"] == "model_auth"
+
+
+def test_an_interrupted_ask_stops_its_run(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    with daemons.start(tmp_path, script={"*": [{"text": "never", "hold": str(hold)}]}) as daemon:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "palyra.cli.main", "ask", "go"],
+            cwd=daemon.workspace,
+            env=environment(daemon.home),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "hold.reached").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+        assert (process.returncode, said) == (130, b"error: interrupted; the run was stopped\n")
+        session_id = daemon.get("/v1/sessions")["sessions"][0]["session_id"]
+        assert daemon.get(f"/v1/sessions/{session_id}/runs")["runs"][0]["state"] == "cancelled"
+
+
+def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    with daemons.start(tmp_path, script={"*": [{"text": "at last", "hold": str(hold)}]}) as daemon:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "palyra.cli.main", "ask", "go"],
+            cwd=daemon.workspace,
+            env=environment(daemon.home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "hold.reached").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
+        daemon.kill()
+        hold.touch()
+        daemon.restart()
+        answer, _ = process.communicate(timeout=30)
+        assert (process.returncode, answer) == (0, b"at last\n")
+
+
+# --- machine output ---------------------------------------------------------------------------------------------------
+
+
+def test_json_of_every_reading_command_parses(daemon: DaemonProcess) -> None:
+    session_id = _ok(daemon, "ask", "think")["session_id"]
+    shapes = {
+        ("status",): "version",
+        ("sessions",): "sessions",
+        ("sessions", "list", "--archived"): "sessions",
+        ("sessions", "show", session_id): "entries",
+        ("sessions", "search", "think"): "found",
+        ("approvals", "list", "--all"): "approvals",
+        ("usage", "--by", "model"): "usage",
+        ("journal", "verify"): "ok",
+        ("journal", "show", "1"): "hash",
+        ("policy", "show"): "policies",
+        ("policy", "check"): "problems",
+        ("policy", "explain", "fs.read", "path=a.txt"): "verdict",
+        ("config", "show"): "settings",
+        ("config", "get", "server.host"): "value",
+        ("config", "check"): "problems",
+        ("config", "path"): "path",
+        ("token", "list"): "tokens",
+        ("login",): "url",
+        ("doctor",): "findings",
+        ("stop",): "cancelled",
+    }
+    for arguments, key in shapes.items():
+        assert key in _ok(daemon, *arguments), arguments
+
+
+def test_json_can_be_asked_for_before_the_verb_too(daemon: DaemonProcess) -> None:
+    done = palyra(daemon.home, "--json", "sessions")
+    assert "sessions" in json.loads(done.stdout)
+
+
+def test_errors_are_json_on_stderr_with_json(daemon: DaemonProcess) -> None:
+    done = palyra(daemon.home, "sessions", "show", MISSING, "--json")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert json.loads(done.stderr)["error"]["code"] == "not_found"
+
+
+def test_nothing_that_is_piped_has_colours(daemon: DaemonProcess) -> None:
+    for arguments in (["sessions"], ["usage"], ["policy"], ["status"], ["--help"], ["doctor"]):
+        assert "\x1b" not in palyra(daemon.home, *arguments).stdout
+
+
+def test_no_color_holds_on_a_terminal(daemon: DaemonProcess) -> None:
+    for more, env in (["--no-color"], {}), ([], {"NO_COLOR": "1"}):
+        with terminal(daemon.home, "status", *more, cwd=daemon.workspace, env=env) as shown:
+            shown.expect("policy")
+            shown.ends()
+            assert "\x1b[" not in shown.raw
+    with terminal(daemon.home, "status", cwd=daemon.workspace) as shown:
+        shown.ends()
+        assert "\x1b[1m" in shown.raw
+
+
+# --- exit codes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["nonsense"], 2),
+        (["ask"], 2),
+        (["sessions", "show", "not-an-id"], 2),
+        (["sessions", "show", MISSING], 3),
+        (["approvals", "allow", MISSING], 3),
+        (["config", "get", "no.such"], 3),
+        (["undo", "--run", MISSING], 3),
+        (["journal", "restore", "nothing.db"], 6),
+    ],
+)
+def test_exit_codes_tell_what_happened(daemon: DaemonProcess, arguments: list[str], code: int, tmp_path: Path) -> None:
+    done = palyra(daemon.home, *arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_no_daemon_is_exit_code_5_and_says_how_to_start_one(tmp_path: Path) -> None:
+    done = palyra(tmp_path / "home", "status")
+    assert done.returncode == 5
+    assert "palyra up" in done.stderr
+
+
+def test_a_daemon_that_died_is_exit_code_5(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon:
+        daemon.kill()
+        done = palyra(daemon.home, "status")
+        assert done.returncode == 5
+        assert "palyra up" in done.stderr
+
+
+def test_a_wrong_token_is_exit_code_4(daemon: DaemonProcess) -> None:
+    assert palyra(daemon.home, "status", env={"PALYRA_TOKEN": "plr_wrong"}).returncode == 4
+
+
+def test_a_broken_config_is_exit_code_7_with_every_problem(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[server]\nhttp_prot = 1\nhost = 2\n")
+    done = palyra(tmp_path, "config", "check")
+    assert done.returncode == 7
+    assert "http_port" in done.stdout
+    assert "server.host" in done.stdout
+    assert palyra(tmp_path, "serve").returncode == 7
+
+
+def test_the_environment_can_name_another_daemon(daemon: DaemonProcess, tmp_path: Path) -> None:
+    env = {"PALYRA_URL": daemon.url, "PALYRA_TOKEN": daemon.token}
+    assert palyra(tmp_path / "nowhere", "status", env=env).returncode == 0
+    assert palyra(tmp_path, "status", env={"PALYRA_URL": "http://127.0.0.1:1"}).returncode == 5
+    assert palyra(tmp_path, "status", env={"PALYRA_URL": "ftp://x"}).returncode == 7
+
+
+# --- verbs ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_approval_is_answered_from_the_command_line_and_the_change_undone(daemon: DaemonProcess) -> None:
+    approval_id = _pending(daemon)
+    assert approval_id in palyra(daemon.home, "approvals").stdout
+    shown = palyra(daemon.home, "approvals", "show", approval_id).stdout
+    assert "+x" in shown
+    assert "pending" in shown
+    allowed = _ok(daemon, "approvals", "allow", approval_id, "--session")
+    assert (allowed["decision"], allowed["resolution"]["scope"]) == ("allow", "session")
+    for _, event, data in daemon.events(f"/v1/sessions/{allowed['session_id']}/events?until={allowed['run_id']}"):
+        assert event != "entry" or data["kind"] != "run.failed"
+    assert (daemon.workspace / "a.txt").read_text() == "x\n"
+    again = palyra(daemon.home, "approvals", "deny", approval_id)
+    assert again.returncode == 6
+    would = _ok(daemon, "undo", "--session", allowed["session_id"], "--dry-run")
+    assert (would["dry_run"], (daemon.workspace / "a.txt").exists()) == (True, True)
+    assert _ok(daemon, "undo", "--session", allowed["session_id"])["changes"] == would["changes"]
+    assert not (daemon.workspace / "a.txt").exists()
+
+
+def test_stop_cancels_what_runs_and_waits(daemon: DaemonProcess) -> None:
+    _pending(daemon)
+    assert len(_ok(daemon, "stop")["cancelled"]) == 1
+    assert "nothing was running" in palyra(daemon.home, "stop").stdout
+
+
+def test_sessions_are_renamed_archived_brought_back_branched_and_reset(daemon: DaemonProcess) -> None:
+    session_id = _ok(daemon, "ask", "think")["session_id"]
+    assert _ok(daemon, "sessions", "title", session_id, "A new name")["title"] == "A new name"
+    assert _ok(daemon, "sessions", "archive", session_id)["archived"] is True
+    assert session_id not in palyra(daemon.home, "sessions", "list").stdout
+    assert session_id in palyra(daemon.home, "sessions", "list", "--archived").stdout
+    assert "archived" not in _ok(daemon, "sessions", "unarchive", session_id)
+    assert _ok(daemon, "sessions", "branch", session_id, "--at", "3")["parent_seq"] == 3
+    assert _ok(daemon, "sessions", "reset", session_id)["session_id"] == session_id
+    assert "> think" in palyra(daemon.home, "sessions", "show", session_id.lower()).stdout
+
+
+def test_a_token_is_shown_once_works_and_is_revoked(daemon: DaemonProcess) -> None:
+    made = _ok(daemon, "token", "create", "reader", "--scope", "viewer", "--for", "1h")
+    env = {"PALYRA_URL": daemon.url, "PALYRA_TOKEN": made["token"]}
+    assert palyra(daemon.home, "sessions", env=env).returncode == 0
+    assert palyra(daemon.home, "token", "list", env=env).returncode == 4
+    assert made["token"] not in palyra(daemon.home, "token", "list").stdout
+    assert _ok(daemon, "token", "revoke", made["info"]["token_id"])["revoked_ms"]
+    assert palyra(daemon.home, "sessions", env=env).returncode == 4
+
+
+def test_the_journal_is_exported_line_by_line_and_backed_up(daemon: DaemonProcess, tmp_path: Path) -> None:
+    session_id = _ok(daemon, "ask", "think")["session_id"]
+    done = palyra(daemon.home, "journal", "export", "--session", session_id)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [entry["seq"] for entry in lines] == list(range(1, len(lines) + 1))
+    written = palyra(daemon.home, "journal", "export", "-o", str(tmp_path / "all.ndjson"))
+    assert written.returncode == 0
+    assert palyra(daemon.home, "journal", "export", "-o", str(tmp_path / "all.ndjson")).returncode == 6
+    backed = _ok(daemon, "journal", "backup", "one.db")
+    assert Path(backed["path"]).exists()
+    assert palyra(daemon.home, "journal", "verify", backed["path"]).returncode == 0
+    shown = palyra(daemon.home, "journal", "show", session_id).stdout
+    assert "run.completed" in shown
+    assert "thought about it" in shown
+
+
+def test_the_journal_is_verified_and_restored_without_a_daemon(tmp_path: Path) -> None:
+    with daemons.start(tmp_path, script=SCRIPT) as daemon:
+        _ok(daemon, "ask", "think")
+        backup = _ok(daemon, "journal", "backup")["path"]
+        assert palyra(daemon.home, "journal", "restore", backup).returncode == 6
+        assert palyra(daemon.home, "stop", "--daemon").returncode == 0
+        daemon.stop()
+        good = json.loads(palyra(daemon.home, "journal", "verify", "--json").stdout)
+        assert good["ok"] is True
+        _damage(daemon.home / "journal.db")
+        bad = palyra(daemon.home, "journal", "verify")
+        assert bad.returncode == 1
+        assert "first bad entry" in bad.stdout
+        restored = palyra(daemon.home, "journal", "restore", backup)
+        assert restored.returncode == 0, restored.stderr
+        assert palyra(daemon.home, "journal", "verify").returncode == 0
+
+
+def _damage(journal: Path) -> None:
+    import apsw
+
+    connection = apsw.Connection(str(journal))
+    connection.execute("DROP TRIGGER entries_are_never_changed; UPDATE entries SET principal = 'user:mallory' WHERE position = 3")
+    connection.close()
+
+
+def test_settings_are_set_in_place_and_read_back(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("# mine\n[server]\nhttp_port = 8000 # why not\n")
+    assert palyra(tmp_path, "config", "set", "server.http_port", "9000").returncode == 0
+    assert palyra(tmp_path, "config", "get", "server.http_port").stdout == "9000\n"
+    assert "# why not" in (tmp_path / "config.toml").read_text()
+    assert palyra(tmp_path, "config", "set", "server.http_port", "many").returncode == 2
+    assert palyra(tmp_path, "config", "path").stdout == f"{tmp_path / 'config.toml'}\n"
+
+
+def test_up_detached_starts_one_daemon_and_stop_ends_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = json.loads(palyra(home, "up", "--detach", "--port", "0", "--json").stdout)
+    try:
+        assert json.loads(palyra(home, "up", "--detach", "--json").stdout)["pid"] == first["pid"]
+        assert palyra(home, "status").returncode == 0
+    finally:
+        stopped = palyra(home, "stop", "--daemon")
+    assert stopped.returncode == 0, stopped.stderr
+    assert palyra(home, "status").returncode == 5
+    assert palyra(home, "stop", "--daemon").returncode == 5
+
+
+def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[server]\nhttp_prot = 1\n")
+    done = palyra(tmp_path, "up", "--detach")
+    assert done.returncode == 5
+    assert "http_port" in done.stderr
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_finds_a_home_that_others_can_read_and_says_how_to_mend_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    done = palyra(home, "doctor", "--json")
+    findings = {each["name"]: each for each in json.loads(done.stdout)["findings"]}
+    assert done.returncode == 1
+    assert findings["home folder"]["state"] == "problem"
+    assert "chmod 700" in findings["home folder"]["fix"]
+    home.chmod(0o700)
+    assert palyra(home, "doctor").returncode == 0
+
+
+def test_doctor_names_the_first_bad_entry_of_a_damaged_journal(tmp_path: Path) -> None:
+    with daemons.start(tmp_path, script=SCRIPT) as daemon:
+        _ok(daemon, "ask", "think")
+        daemon.stop()
+    _damage(daemon.home / "journal.db")
+    done = palyra(daemon.home, "doctor")
+    assert done.returncode == 1
+    assert "position 3" in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_valid_for_their_shell(tmp_path: Path, shell: str) -> None:
+    done = palyra(tmp_path, "completion", shell)
+    assert done.returncode == 0
+    assert "_PALYRA_COMPLETE" in done.stdout
+    if shutil.which(shell):
+        checked = subprocess.run([shell, "-n"], input=done.stdout, text=True, capture_output=True, timeout=20, check=False)
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_completion_offers_commands_and_verbs(tmp_path: Path) -> None:
+    def offered(line: str) -> list[str]:
+        env = {
+            "_PALYRA_COMPLETE": "bash_complete",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split()) - (not line.endswith(" "))),
+        }
+        return [each.partition(",")[2] for each in palyra(tmp_path, env=env).stdout.splitlines()]
+
+    assert "sessions" in offered("palyra se")
+    assert offered("palyra sessions ar") == ["archive"]
+
+
+def test_what_is_kept_of_a_chat_holds_no_secret(daemon: DaemonProcess) -> None:
+    secret = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    with terminal(daemon.home, "chat", "--new", cwd=daemon.workspace) as chat:
+        chat.expect("> ")
+        chat.line(f"my token is {secret}")
+        chat.expect("the answer")
+        chat.expect("> ")
+        chat.line("/quit")
+        assert chat.ends() == 0
+    kept = (daemon.home / "chat_history").read_text()
+    assert "my token is" in kept
+    assert secret not in kept
+    assert PLACEHOLDER.search(kept)
+
+
+def test_a_defect_is_named_and_recorded_not_shown_as_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "daemon.json").write_text('{"pid": 1, "url": "http://127.0.0.1:99999999"}')
+    done = palyra(tmp_path, "status")
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (1, 5, 7)
