@@ -14,13 +14,14 @@ _MOST_CALLERS = 4_096
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """`body_s` is how long a request body may take to arrive, `heartbeat_s` how long a stream may be silent."""
+    """`header_s`, `body_s`: how long the parts of a request may take to arrive. `heartbeat_s`: the longest silence of a stream."""
 
     body_bytes: int = 4 << 20
     headers: int = 100
     requests_per_second: int = 50
     streams: int = 64
     exchanges: int = 4_096
+    header_s: float = 20.0
     body_s: float = 20.0
     heartbeat_s: float = 15.0
 

@@ -91,7 +91,9 @@ def _invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:
 async def read_body(receive: Receive, headers: dict[bytes, bytes], limits: Limits) -> bytes:
     declared = headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared) > limits.body_bytes:
-        await _drain(receive, limits)
+        # Whoever waits for permission to send, or could never finish, is told at once.
+        if b"expect" not in headers and int(declared) <= _DRAINED * limits.body_bytes:
+            await _drain(receive, limits)
         raise _too_large(limits)
     try:
         async with asyncio.timeout(limits.body_s):

@@ -13,16 +13,16 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import Server
 
-from palyra.domain.errors import InvalidInput, PalyraError
+from palyra.domain.errors import InvalidInput, PalyraError, Unavailable
 from palyra.transports.http.app import App
 from palyra.transports.http.errors import BodyTooSlow, TooManyHeaders, body_of, status_of
 from palyra.transports.http.streams import headers_of
 from palyra.transports.limits import Limits
 
 _HEADER_BYTES = 64 << 10
-_HEADER_S = 20.0
 _KEEP_ALIVE_S = 30
 _GRACE_S = 3
+_LINGER_S = 1.0
 
 
 class Protocol(HttpToolsProtocol):
@@ -34,7 +34,10 @@ class Protocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._header_bytes = 0
         self._refused = False
-        self._deadline = self.loop.call_later(_HEADER_S, self._too_slow)
+        self._deadline = self.loop.call_later(self.limits.header_s, self._too_slow)
+        most = 2 * self.limits.exchanges
+        if len(self.connections) > most:
+            self._refuse(Unavailable(f"{most} connections are open: try again when some have ended"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.cancel()
@@ -43,7 +46,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._header_bytes = 0
         self._deadline.cancel()
-        self._deadline = self.loop.call_later(_HEADER_S, self._too_slow)
+        self._deadline = self.loop.call_later(self.limits.header_s, self._too_slow)
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -71,7 +74,7 @@ class Protocol(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         if self.cycle is None or self.cycle.response_complete:
-            self._refuse(BodyTooSlow(f"the headers of the request did not arrive within {_HEADER_S:g} s"))
+            self._refuse(BodyTooSlow(f"the headers of the request did not arrive within {self.limits.header_s:g} s"))
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(InvalidInput("this is not a valid HTTP request"))
@@ -85,7 +88,9 @@ class Protocol(HttpToolsProtocol):
         for name, value in (*headers_of(()), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))):
             lines += [name, b": ", value, b"\r\n"]
         self.transport.write(b"".join((*lines, b"connection: close\r\n\r\n", body)))
-        self.transport.close()
+        # Closing with unread data resets the connection, and the client never learns why: what still comes is thrown away.
+        self.transport.write_eof()
+        self.loop.call_later(_LINGER_S, self.transport.close)
 
 
 def _websocket(**options: Any) -> asyncio.Protocol:
@@ -132,7 +137,6 @@ def _config(app: App, limits: Limits) -> Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=2 * limits.exchanges,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
         ws_max_size=limits.body_bytes,
