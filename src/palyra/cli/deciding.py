@@ -167,7 +167,7 @@ def subject_words(subject: Subject) -> str:
     tool, value = clean(subject.tool), one_line(subject.value, 200)
     match subject.kind:
         case "path_prefix":
-            return f"{tool} on {value} and what is in it"
+            return f"{tool} on {value} and below it"
         case "program":
             return f"{tool} running {value}"
         case "command":

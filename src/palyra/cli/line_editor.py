@@ -51,9 +51,7 @@ class LineEditor:
         self._waiting = ""
         while keys:
             if self._pasting:
-                pasted, end, keys = keys.partition(_PASTE_END)
-                self.insert(pasted.replace("\r\n", "\n").replace("\r", "\n"))
-                self._pasting = not end
+                keys = self._paste(keys)
             elif keys[0] == "\x1b":
                 found = _SEQUENCE.match(keys)
                 if found is None:
@@ -66,6 +64,17 @@ class LineEditor:
                 event = self._key(key)
                 if event is not None:
                     yield event
+
+    def _paste(self, keys: str) -> str:
+        """Take in what was pasted; what is left of the keys. An end mark that is cut in two is held like any sequence."""
+        pasted, end, keys = keys.partition(_PASTE_END)
+        self._pasting = not end
+        if not end:
+            held = next((size for size in range(len(_PASTE_END) - 1, 0, -1) if pasted.endswith(_PASTE_END[:size])), 0)
+            self._waiting = pasted[len(pasted) - held :]
+            pasted = pasted[: len(pasted) - held]
+        self.insert(pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        return keys
 
     def clear(self) -> None:
         self.text, self.cursor = "", 0

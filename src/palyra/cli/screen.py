@@ -47,6 +47,7 @@ class Screen:
         self.calls: dict[str, Call] = {}
         self.mine: set[str] = set()
         self._thought = 0
+        self._folded = False
         self._tail = ""
         self._doing = ""
         self.reply.connected()
@@ -149,11 +150,10 @@ class Screen:
     def _replied(self, run_id: str, event: ModelReplied) -> None:
         for call in event.calls:
             self.calls.setdefault(call.id, call)
-        if event.reasoning and not self._thought:
-            self._thought = len(event.reasoning.split())
+        self._thought = self._thought or len(event.reasoning.split())
         self._fold()
         self.reply.finished(run_id, event.turn, event.text)
-        self._thought = 0
+        self._thought, self._folded = 0, False
         self.terminal.end_line()
 
     def _finished(self, event: ToolFinished) -> None:
@@ -197,9 +197,11 @@ class Screen:
 
     def _fold(self) -> None:
         """The reasoning is over: one line stays of it."""
-        if self._thought > 0:
-            self._dim(f"∴ thought, {self._thought} words")
-            self._thought = -1
+        if self._thought and not self._folded:
+            self.terminal.end_line()
+            if not self.unfolded:
+                self._dim(f"∴ thought, {self._thought} words")
+        self._folded = self._thought > 0
         self._tail = ""
 
     def _say_reply(self, text: str) -> None:

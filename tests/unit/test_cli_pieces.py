@@ -1,0 +1,359 @@
+"""The parts of the command line that know no terminal and no daemon."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from palyra.cli import admin_client, client, exits, words
+from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
+from palyra.cli.http import Message, parse
+from palyra.cli.line_editor import Line, LineEditor, Signal
+from palyra.cli.reply import BEGINS_AGAIN, ReplyText
+from palyra.cli.safe_text import clean, cut, one_line, width_of
+from palyra.cli.usage import bar
+from palyra.domain import errors
+from palyra.domain.errors import InvalidInput, PalyraError
+from palyra.domain.events import ApprovalRequested
+from palyra.domain.ids import ApprovalId, CallId
+from palyra.domain.tools import Preview, Subject
+
+# --- hostile text -----------------------------------------------------------------------------------------------------
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+@given(st.text())
+def test_no_clean_text_holds_a_character_that_a_terminal_obeys(text: str) -> None:
+    assert not _OBEYED.search(clean(text))
+
+
+@given(st.text())
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(st.lists(st.text()))
+def test_a_sequence_cut_into_pieces_is_as_harmless_as_a_whole_one(pieces: list[str]) -> None:
+    assert not _OBEYED.search("".join(map(clean, pieces)))
+
+
+def test_what_was_hidden_is_shown_and_ordinary_text_is_left_alone() -> None:
+    assert clean("\x1b]0;title\x07 \x1b[31mred \u202etxt.exe") == r"\x1b]0;title\x07 \x1b[31mred \u202etxt.exe"
+    ordinary = "tab\tnew\nline, ümlaut, 漢字, 👩‍👩‍👧, עברית"
+    assert clean(ordinary) == ordinary
+    assert clean("dos\r\nline") == "dos\nline"
+
+
+@given(st.text(), st.integers(2, 40))
+def test_a_cut_line_fits_its_width_and_has_one_line(text: str, width: int) -> None:
+    line = one_line(text, width)
+    assert width_of(line) <= width
+    assert "\n" not in line
+    assert cut("短い文字列です", 5) == "短い…"
+
+
+# --- the line editor --------------------------------------------------------------------------------------------------
+
+
+def _typed(keys: str, editor: LineEditor | None = None) -> list[Any]:
+    return list((editor or LineEditor()).feed(keys.encode()))
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ("hello\r", "hello"),
+        ("helo\x1b[Dl\r", "hello"),
+        ("world\x01hello \r", "hello world"),
+        ("one two\x17three\r", "one three"),
+        ("abc\x7f\x7f\r", "a"),
+        ("abc\x1b[H\x1b[3~\r", "bc"),
+        ("abc\x02\x0b!\r", "ab!"),
+        ("one\\\rtwo\r", "one\ntwo"),
+        ("\x1b[200~first\rsecond\x1b[201~\r", "first\nsecond"),
+        ("naïve 漢字\x7f\r", "naïve 漢"),
+        ("a\x1b[15~b\r", "ab"),
+    ],
+)
+def test_keys_become_the_line_they_mean(keys: str, line: str) -> None:
+    assert _typed(keys) == [Line(line)]
+
+
+@given(st.text(st.characters(exclude_characters="\\", exclude_categories=["Cc", "Cs"])), st.data())
+def test_keys_that_arrive_in_pieces_mean_the_same(text: str, data: st.DataObject) -> None:
+    raw = f"\x1b[200~{text}\x1b[201~\x1b[D\x1b[C\r".encode()
+    at = data.draw(st.integers(0, len(raw)))
+    editor = LineEditor()
+    assert [*editor.feed(raw[:at]), *editor.feed(raw[at:])] == [Line(text)]
+
+
+def test_control_keys_are_signals() -> None:
+    assert _typed("\x03\x04\x1a") == [Signal("interrupt"), Signal("end"), Signal("suspend")]
+    assert _typed("text\x04") == []
+
+
+def test_history_is_recalled_and_the_draft_comes_back() -> None:
+    editor = LineEditor(["one", "two"])
+    assert _typed("dra\x1b[A\x1b[A\x1b[A\x1b[B\x1b[B\r", editor) == [Line("dra")]
+    assert _typed("\x1b[A!\r", editor) == [Line("two!")]
+
+
+def test_a_long_line_is_shown_around_the_cursor() -> None:
+    editor = LineEditor()
+    editor.insert("x" * 50 + "END")
+    assert editor.view(10) == ("xxxxxxEND", 9)
+    editor.cursor = 0
+    assert editor.view(10) == ("x" * 10, 0)
+
+
+def test_tab_completes_what_is_unambiguous() -> None:
+    editor = LineEditor(complete=lambda text: [each for each in ("/session", "/sessions", "/stop") if each.startswith(text)])
+    assert _typed("/se\t\r", editor) == [Line("/session")]
+    assert _typed("/st\t\r", editor) == [Line("/stop ")]
+
+
+# --- the reply --------------------------------------------------------------------------------------------------------
+
+
+class _Shown:
+    def __init__(self) -> None:
+        self.text = ""
+        self.notes: list[str] = []
+        self.reply = ReplyText(self._say, self.notes.append)
+
+    def _say(self, text: str) -> None:
+        self.text += text
+
+
+_pieces = st.lists(st.text("abc ", min_size=1, max_size=4), min_size=1, max_size=8)
+
+
+@given(_pieces, st.data())
+def test_a_reply_is_shown_exactly_once_however_the_daemon_broke_and_asked_again(pieces: list[str], data: st.DataObject) -> None:
+    """The same model, asked again after a crash, says the same; what we hear of it begins anywhere."""
+    shown, whole = _Shown(), "".join(pieces)
+    shown.reply.started("run")
+    for piece in pieces[: data.draw(st.integers(0, len(pieces)))]:
+        shown.reply.piece("run", 1, piece)
+    for _ in range(data.draw(st.integers(0, 3))):
+        shown.reply.connected()
+        shown.reply.began_again()
+        heard = pieces[data.draw(st.integers(0, len(pieces))) :]
+        for piece in heard[: data.draw(st.integers(0, len(heard)))]:
+            shown.reply.piece("run", 1, piece)
+    shown.reply.finished("run", 1, whole)
+    # Where the pieces could not be brought together, the whole stands behind a remark.
+    assert shown.text == whole if not shown.notes else shown.text.endswith(whole)
+
+
+def test_after_a_break_nothing_is_said_twice_and_the_rest_follows() -> None:
+    shown = _Shown()
+    shown.reply.started("run")
+    shown.reply.piece("run", 1, "alpha ")
+    shown.reply.connected()
+    shown.reply.began_again()
+    shown.reply.piece("run", 1, "alpha ")
+    shown.reply.piece("run", 1, "beta ")
+    assert shown.text == "alpha beta "
+    shown.reply.finished("run", 1, "alpha beta gamma")
+    assert (shown.text, shown.notes) == ("alpha beta gamma", [])
+
+
+def test_a_reply_that_is_under_way_when_we_come_is_shown_when_it_is_whole() -> None:
+    shown = _Shown()
+    shown.reply.connected()
+    shown.reply.piece("run", 1, "the middle")
+    assert shown.text == ""
+    shown.reply.finished("run", 1, "the beginning, the middle")
+    shown.reply.piece("run", 2, "and more")
+    assert shown.text == "the beginning, the middleand more"
+
+
+def test_another_answer_after_a_failure_is_said_to_be_another() -> None:
+    shown = _Shown()
+    shown.reply.started("run")
+    shown.reply.piece("run", 1, "I think")
+    shown.reply.began_again()
+    shown.reply.piece("run", 1, "On second thought")
+    shown.reply.finished("run", 1, "On second thought, no")
+    assert (shown.text, shown.notes) == ("I thinkOn second thought, no", [BEGINS_AGAIN])
+
+
+# --- approvals --------------------------------------------------------------------------------------------------------
+
+_SUBJECTS = (Subject("fs.write", "path_prefix", "/w/a"), Subject("fs.write", "tool"))
+
+
+def _deciding(about: Any = "tool", subjects: tuple[Subject, ...] = _SUBJECTS) -> Deciding:
+    return Deciding(
+        ApprovalRequested(
+            approval_id=ApprovalId("A"),
+            call_id=CallId("C"),
+            tool="fs.write",
+            about=about,
+            preview=Preview("diff", "write a", "+x"),
+            risk="low",
+            why="because",
+            subjects=subjects,
+        )
+    )
+
+
+@settings(max_examples=300)
+@given(st.lists(st.text(max_size=6), max_size=6), st.sampled_from(["tool", "in_doubt"]))
+def test_nothing_but_a_written_yes_allows(lines: list[str], about: str) -> None:
+    yes = {"y", "yes", "s", "session", "t", "timed", "a", "always"}
+    deciding = _deciding(about)
+    for line in lines:
+        step = deciding.enter(line)
+        if isinstance(step, Decided) and step.decision == "allow":
+            assert any(given.strip().lower().split(" ")[0] in yes for given in lines)
+            assert about == "tool"
+
+
+@pytest.mark.parametrize(
+    ("lines", "decided"),
+    [
+        (["y"], Decided(decision="allow")),
+        (["YES"], Decided(decision="allow")),
+        (["n", "too wide"], Decided(decision="deny", reason="too wide")),
+        (["n because I say so"], Decided(decision="deny", reason="because I say so")),
+        (["s", ""], Decided(decision="allow", scope="session", subject=_SUBJECTS[0])),
+        (["a", "2"], Decided(decision="allow", scope="always", subject=_SUBJECTS[1])),
+        (["t 10m", "1"], Decided(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0])),
+        (["t", "2h", ""], Decided(decision="allow", scope="timed", for_ms=7_200_000, subject=_SUBJECTS[0])),
+        (["", "what?", "y"], Decided(decision="allow")),
+        (["s", "9", "n", ""], Decided(decision="deny")),
+    ],
+)
+def test_answers_are_understood(lines: list[str], decided: Decided) -> None:
+    deciding = _deciding()
+    *before, last = [deciding.enter(line) for line in lines]
+    assert all(isinstance(step, Say) for step in before)
+    assert last == decided
+
+
+def test_edited_arguments_need_a_yes_of_their_own() -> None:
+    deciding = _deciding()
+    assert deciding.enter("e") == Edit()
+    deciding.edited({"path": "b"})
+    assert isinstance(deciding.enter(""), Say)
+    deciding.enter("e")
+    deciding.edited({"path": "b"})
+    assert deciding.enter("y") == Decided(decision="allow", arguments={"path": "b"})
+
+
+def test_a_call_in_doubt_is_settled_and_never_allowed() -> None:
+    answers = [_deciding("in_doubt").enter(each) for each in ("h", "r", "s", "q")]
+    assert answers == [Decided(decision="happened"), Decided(decision="again"), Decided(decision="skip"), Leave()]
+    assert isinstance(_deciding("in_doubt").enter("y"), Say)
+
+
+def test_without_a_subject_there_is_no_wider_yes() -> None:
+    assert isinstance(_deciding(subjects=()).enter("a"), Say)
+
+
+# --- the wire ---------------------------------------------------------------------------------------------------------
+
+
+def test_events_are_read_from_their_lines_and_one_that_was_cut_off_is_dropped() -> None:
+    lines = [
+        b": hello\n",
+        b"\n",
+        b"id: 7\n",
+        b"event: entry\n",
+        b"data: {}\r\n",
+        b"\n",
+        b":\n",
+        b"\n",
+        b"data: a\n",
+        b"data:b\n",
+        b"\n",
+    ]
+    assert list(parse(iter([*lines, b"data: cut off\n"]))) == [Message("entry", b"{}", "7"), Message("message", b"a\nb")]
+
+
+def _fields(type_: Any) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(type_)}
+
+
+def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None:
+    from palyra.policy import explain, store
+    from palyra.runtime import gateway, undo
+    from palyra.transports.http import about, admin, journal
+
+    pairs: list[tuple[Any, Any]] = [
+        (client.Submitted, gateway.Submitted),
+        (client.Undone, undo.Undone),
+        (client.Cancelled, gateway.Stopped),
+        (client.Model, about.ModelInfo),
+        (admin_client.Status, about.Status),
+        (admin_client.PolicyState, about.PolicyState),
+        (admin_client.Verified, journal.Verified),
+        (admin_client.BackedUp, journal.BackedUp),
+        (admin_client.Rule, admin.Rule),
+        (admin_client.PolicyInForce, admin.PolicyInForce),
+        (admin_client.Explanation, explain.Explanation),
+        (admin_client.Deciding, explain.Deciding),
+        (admin_client.Reloaded, store.Reloaded),
+        (admin_client.MadeToken, admin.MadeToken),
+    ]
+    for ours, theirs in pairs:
+        assert _fields(ours) == _fields(theirs), ours
+
+
+def test_every_error_of_the_family_has_an_exit_code_and_none_is_success() -> None:
+    codes = {each.code: exits.code_of(each("x")) for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__}
+    assert codes == {
+        "not_found": 3,
+        "conflict": 6,
+        "invalid_input": 2,
+        "unauthenticated": 4,
+        "forbidden": 4,
+        "illegal_transition": 6,
+        "limit_exceeded": 1,
+        "unavailable": 1,
+        "chain_broken": 1,
+        "config_invalid": 7,
+    }
+    assert exits.code_of(exits.Unreachable("x")) == 5
+    assert exits.code_of(exits.Interrupted("x")) == 130
+
+
+def test_the_reference_names_every_command_and_exit_code() -> None:
+    from palyra.cli.root import root
+
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
+    for name in root.list_commands(None):  # type: ignore[arg-type]
+        assert f"`palyra {name}" in text, name
+    for number in (0, 1, 2, 3, 4, 5, 6, 7, 130):
+        assert f"| {number} |" in text
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_durations_are_read_as_they_are_written() -> None:
+    assert [words.parse_duration(each) for each in ("30s", "10m", "2h", "1d", "1w")] == [
+        30_000,
+        600_000,
+        7_200_000,
+        86_400_000,
+        604_800_000,
+    ]
+    for wrong in ("", "10", "m", "0m", "-1h", "1y", "1h30m", "٣m"):
+        with pytest.raises(InvalidInput):
+            words.parse_duration(wrong)
+    assert [words.duration(each) for each in (5, 1_500, 61_000, 3_660_000)] == ["5 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]
+
+
+@given(st.integers(0, 10**12), st.integers(1, 10**12))
+def test_a_bar_is_never_longer_than_the_longest(value: int, more: int) -> None:
+    assert len(bar(value, value + more)) <= 20
+    assert bar(value + more, value + more) == "█" * 20
+    assert bool(bar(value, value + more)) == bool(value)
