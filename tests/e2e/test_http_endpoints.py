@@ -124,11 +124,11 @@ def test_sessions_are_listed_page_by_page_without_gap_or_repeat(served: DaemonPr
     seen: list[str] = []
     before = ""
     while True:
-        page = served.get(f"/v1/sessions?limit=2&before={before}")
+        page = served.get(f"/v1/sessions?limit=2{before}")
         seen += [session["session_id"] for session in page["sessions"]]
         if page["next"] is None:
             break
-        before = page["next"]
+        before = f"&before={page['next']}"
     assert made <= set(seen)
     assert len(seen) == len(set(seen))
 

@@ -35,11 +35,11 @@ def check_path(values: dict[str, str]) -> None:
 
 
 def query(endpoint: Endpoint, raw: bytes) -> Any:
-    """The query parameters as the endpoint's type. Empty ones count as left out."""
+    """The query parameters as the endpoint's type."""
     if not raw and endpoint.default_query is not None:
         return endpoint.default_query
     try:
-        pairs = parse_qsl(raw.decode("ascii"), max_num_fields=_MOST_PARAMETERS, errors="strict")
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="strict")
     except ValueError as error:
         raise InvalidInput(f"the query string cannot be read: {error}") from error
     values = dict(pairs)
