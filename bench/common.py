@@ -95,6 +95,8 @@ class Client:
         self._head = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        # Set when something has arrived on a stream.
+        self.open = asyncio.Event()
 
     async def _send(self, method: str, path: str, body: bytes) -> asyncio.StreamReader:
         if self._writer is None or self._reader is None or self._writer.is_closing():
@@ -112,8 +114,10 @@ class Client:
         assert head.startswith((b"HTTP/1.1 2",)), (head, answer)
         return json.loads(answer)
 
-    async def events(self, path: str, needle: bytes = b"", *, method: str = "GET", body: Any = None) -> float:
-        """Read a stream to its end; returns the time (of `perf_counter`) at which `needle` was first seen."""
+    async def events(
+        self, path: str, needle: bytes = b"", *, method: str = "GET", body: Any = None, until_seen: bool = False
+    ) -> float:
+        """Read a stream to its end, or until `needle` is seen; returns the time (of `perf_counter`) at which it was."""
         reader = await self._send(method, path, b"" if body is None else json.dumps(body, separators=(",", ":")).encode())
         head = await reader.readuntil(b"\r\n\r\n")
         assert b" 200 " in head.split(b"\r\n", 1)[0], head
@@ -121,8 +125,11 @@ class Client:
         while True:
             size = int(await reader.readuntil(b"\r\n"), 16)
             chunk = await reader.readexactly(size + 2)
+            self.open.set()
             if needle and not seen and needle in chunk:
                 seen = time.perf_counter()
+                if until_seen:
+                    return seen
             if size == 0:
                 return seen
 

@@ -17,12 +17,22 @@ TALK = "just talk"
 LEVELS = ((1, 150), (16, 800), (64, 2000))
 
 
-async def one_run(client: Client, watcher: Client, session_id: str, text: str = WORK) -> float:
-    """Submit and watch to the end; returns the seconds from submit to the first delta."""
-    began = time.perf_counter()
+async def one_run(client: Client, watcher: Client, session_id: str, text: str = WORK) -> None:
+    """Submit, then watch to the end."""
     submitted = await client.post(f"/v1/sessions/{session_id}/messages", {"text": text})
-    path = f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}"
-    return await watcher.events(path, b'"model.delta"') - began
+    await watcher.events(f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}")
+
+
+async def until_first_delta(daemon: DaemonProcess, client: Client, session_id: str) -> float:
+    """Seconds from submitting to the first delta on a stream that was open before, as in a chat."""
+    watcher = Client(daemon.port, daemon.token)
+    watching = asyncio.create_task(watcher.events(f"/v1/sessions/{session_id}/events?after=0", b'"model.delta"', until_seen=True))
+    await watcher.open.wait()
+    began = time.perf_counter()
+    await client.post(f"/v1/sessions/{session_id}/messages", {"text": TALK})
+    seen = await asyncio.wait_for(watching, 10)
+    watcher.close()
+    return seen - began
 
 
 async def load(daemon: DaemonProcess, at_once: int, sessions: list[str]) -> None:
@@ -63,10 +73,10 @@ def first_delta(daemon: DaemonProcess, url: str, count: int = 200) -> tuple[floa
     body = {"model": "bench", "stream": True, "messages": [{"role": "user", "content": TALK}]}
 
     async def measure() -> tuple[list[float], list[float]]:
-        client, watcher, direct = Client(daemon.port, daemon.token), Client(daemon.port, daemon.token), Client(port, "none")
+        client, direct = Client(daemon.port, daemon.token), Client(port, "none")
         through, straight = [], []
         for session_id in sessions:
-            through.append(await one_run(client, watcher, session_id, TALK))
+            through.append(await until_first_delta(daemon, client, session_id))
             began = time.perf_counter()
             straight.append(await direct.events("/v1/chat/completions", b"word0", method="POST", body=body) - began)
         return through, straight

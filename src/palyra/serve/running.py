@@ -83,6 +83,8 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
         def ready() -> None:
             stack.enter_context(files.announced(loaded.home, running))
             gc.freeze()
+            # A run makes thousands of short-lived objects and next to no cycles: look for those less often.
+            gc.set_threshold(20_000, 20, 20)
             gc.enable()
             log.info("started at %s", url)
             for line in _banner(daemon, url, access):
