@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from palyra import config
-from palyra.config import Chosen, Loaded, Provider
+from palyra.config import Chosen, Config, Loaded, Provider
 from palyra.domain.errors import ConfigInvalid
 from palyra.domain.events import AdminChanged, Budgets
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
@@ -32,7 +35,8 @@ from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.routing import Models, Target
 from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
-from palyra.runtime.tool_flow import ApprovalTimes, ToolFlow
+from palyra.runtime.settings import ApprovalTimes, Settings
+from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.undo import Undoing
 from palyra.tools import standard
 from palyra.tools.catalogue import Catalogue
@@ -61,6 +65,7 @@ class Daemon:
     sessions: Sessions
     undoing: Undoing
     http: HttpClient
+    settings: Settings
     reloader: "asyncio.Task[None]"
 
     @property
@@ -91,7 +96,7 @@ async def start(
 
     `providers` stand in for the configured ones of the same names: a test brings its own model.
     """
-    home, settings = loaded.home, loaded.config
+    home, given = loaded.home, loaded.config
     for folder in (home, home / "keys"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     clock = clock or Clock()
@@ -100,33 +105,33 @@ async def start(
 
     redactor = Redactor(_key(home / "keys" / "redaction.key"))
     checkpoints = Checkpoints(_key(home / "keys" / "seal.key"))
-    policy_folder = Path(settings.policy.folder) if settings.policy.folder else home / "policies"
+    policy_folder = Path(given.policy.folder) if given.policy.folder else home / "policies"
     policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    policy = PolicyStore(policy_folder, settings.policy.preset)
+    policy = PolicyStore(policy_folder, given.policy.preset)
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    catalogue = _tools(db, forbidden, rehearsal=settings.rehearsal.tools)
+    catalogue = _tools(db, forbidden, rehearsal=given.rehearsal.tools)
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
 
     hub = Hub()
     lives = LiveSessions(db)
     model_turns = ModelTurns(db, hub, models, Assembler(catalogue.specs()), redactor, clock)
-    tool_flow = ToolFlow(db, hub, catalogue, policy, redactor, checkpoints, clock, _times(loaded))
+    settings = _settings(loaded.config)
+    tool_flow = ToolFlow(db, hub, catalogue, policy, redactor, checkpoints, clock, settings)
     runs = Runs(db, lives, model_turns, tool_flow)
     answers = Answers(db, runs, catalogue, policy, redactor, clock, policy_folder)
-    budgets = Budgets(settings.budgets.turns, settings.budgets.calls, settings.budgets.active_minutes * 60_000)
-    gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, budgets, settings.mailbox.depth)
+    gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings)
     sessions = Sessions(
         db,
         lives,
         runs,
         redactor,
         clock,
-        default_workspace=settings.workspace.root or _here(forbidden),
+        default_workspace=given.workspace.root or _here(forbidden),
         forbidden_roots=forbidden,
     )
 
-    async def reloaded(change: Reloaded) -> None:
+    async def policy_changed(change: Reloaded) -> None:
         await _record_reload(db, change)
 
     await gateway.start()
@@ -146,8 +151,9 @@ async def start(
         gateway=gateway,
         sessions=sessions,
         undoing=Undoing(db, checkpoints),
+        settings=settings,
         http=http,
-        reloader=asyncio.create_task(watch(policy, reloaded)),
+        reloader=asyncio.create_task(watch(policy, policy_changed)),
     )
 
 
@@ -174,12 +180,11 @@ def _key(path: Path) -> bytes:
     return key
 
 
-def _times(loaded: Loaded) -> ApprovalTimes:
-    given = loaded.config.approvals.timeout_ms
-    milliseconds = {
-        name: 0 if (value := getattr(given, name)) == "never" else int(value) for name in ApprovalTimes.__struct_fields__
-    }
-    return ApprovalTimes(**milliseconds)
+def _settings(given: Config) -> Settings:
+    timeouts = given.approvals.timeout_ms
+    times = {name: 0 if (value := getattr(timeouts, name)) == "never" else int(value) for name in ApprovalTimes.__struct_fields__}
+    budgets = Budgets(given.budgets.turns, given.budgets.calls, given.budgets.active_minutes * 60_000)
+    return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
 
 
 def _tools(db: Database, forbidden: tuple[str, ...], *, rehearsal: bool) -> Catalogue:
@@ -234,3 +239,30 @@ async def _record_reload(db: Database, change: Reloaded) -> None:
         details={"added": list(change.added), "removed": list(change.removed), "problems": [str(p) for p in change.problems]},
     )
     await db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, [event]))
+
+
+# What takes effect without a restart; everything else is said to need one.
+_LIVE = ("budgets.", "approvals.", "mailbox.", "log.")
+
+
+class ConfigReloaded(Struct, frozen=True):
+    """Which changed settings are in force now, and which need a restart."""
+
+    live: tuple[str, ...]
+    after_restart: tuple[str, ...]
+
+
+async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
+    """Read the config again and apply what can be applied. A file with problems is ConfigInvalid and changes nothing."""
+    before = {shown.key: shown.value for shown in config.show(daemon.loaded)}
+    fresh = await asyncio.to_thread(config.load, daemon.home, env)
+    changed = sorted(shown.key for shown in config.show(fresh) if before.get(shown.key) != shown.value)
+    live = tuple(key for key in changed if key.startswith(_LIVE))
+    now = _settings(fresh.config)
+    settings = daemon.settings
+    settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
+    logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
+    reloaded = ConfigReloaded(live, tuple(key for key in changed if key not in live))
+    event = AdminChanged(what="config", action="reloaded", details=msgspec.to_builtins(reloaded))
+    await daemon.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, [event]))
+    return reloaded

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from palyra.domain import ids, run_state
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
-from palyra.domain.events import AnyEvent, Budgets, InputMode, InputReceived, RunAccepted, RunStarted
+from palyra.domain.events import AnyEvent, InputMode, InputReceived, RunAccepted, RunStarted
 from palyra.domain.redaction import Redactor
 from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin
@@ -25,8 +25,8 @@ from palyra.runtime.hub import Hub
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.routing import Models
 from palyra.runtime.runs import Runs
+from palyra.runtime.settings import Settings
 
-MAILBOX_DEPTH = 8
 LONGEST_TEXT = 256 << 10
 _PAGE = 500
 
@@ -67,8 +67,7 @@ class Gateway:
         models: Models,
         redactor: Redactor,
         clock: Clock,
-        budgets: Budgets,
-        mailbox_depth: int = MAILBOX_DEPTH,
+        settings: Settings,
     ) -> None:
         self._db = db
         self._hub = hub
@@ -78,8 +77,7 @@ class Gateway:
         self._models = models
         self._redactor = redactor
         self._clock = clock
-        self._budgets = budgets
-        self._depth = mailbox_depth
+        self._settings = settings
         self._expiry: asyncio.Task[None] | None = None
         db.on_commit = self._on_commit
 
@@ -110,7 +108,7 @@ class Gateway:
             self._models.find(submission.model)
         submission_id = ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
         text = self._redactor.redact(submission.text)
-        step = _Submit(principal, session_id, submission_id, submission, text, self._budgets, self._depth)
+        step = _Submit(principal, session_id, submission_id, submission, text, self._settings)
         submitted = await self._db.write(step)
         if submitted.outcome == "started":
             self._runs.start(session_id, submitted.run_id)
@@ -196,15 +194,15 @@ class _Submit:
     """The step that takes an input in: decides, under the write lock, whether it starts a run, queues or joins one."""
 
     def __init__(
-        self, principal: str, session_id: str, submission_id: str, submission: Submission, text: str, budgets: Budgets, depth: int
+        self, principal: str, session_id: str, submission_id: str, submission: Submission, text: str, settings: Settings
     ) -> None:
         self._principal = principal
         self._session_id = session_id
         self._id = submission_id
         self._submission = submission
         self._text = text
-        self._budgets = budgets
-        self._depth = depth
+        self._budgets = settings.budgets
+        self._depth = settings.mailbox_depth
         payload = "\0".join((session_id, submission.mode, submission.model, submission.origin, text))
         self._digest = sha256(payload.encode()).digest()
 

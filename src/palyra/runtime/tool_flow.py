@@ -39,6 +39,7 @@ from palyra.policy import grants
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.hub import Hub
+from palyra.runtime.settings import Settings
 from palyra.runtime.working import Interrupted, Working
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.checkpoints import Reversible
@@ -49,18 +50,6 @@ _SHOWN_OF_LARGE = 3 << 10
 # How long a cancelled tool gets to say what it did before its silence is recorded.
 _LAST_WORDS_S = 0.15
 _UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
-
-
-class ApprovalTimes(Struct, frozen=True):
-    """How long a person has to answer, by origin; 0 means for ever."""
-
-    interactive: int = 15 * 60_000
-    api: int = 15 * 60_000
-    scheduled: int = 0
-    child: int = 15 * 60_000
-
-    def of(self, origin: Origin) -> int:
-        return int(getattr(self, origin))
 
 
 class _Judged(Struct):
@@ -82,7 +71,7 @@ class ToolFlow:
         redactor: Redactor,
         checkpoints: Checkpoints,
         clock: Clock,
-        times: ApprovalTimes,
+        settings: Settings,
     ) -> None:
         self._db = db
         self._hub = hub
@@ -91,7 +80,7 @@ class ToolFlow:
         self._redactor = redactor
         self._checkpoints = checkpoints
         self._clock = clock
-        self._times = times
+        self._settings = settings
 
     # --- deciding -----------------------------------------------------------------------------------------------------
 
@@ -217,7 +206,7 @@ class ToolFlow:
         return _Judged([proposed, decided, ToolFinished(call_id=proposed.call_id, outcome=outcome, text=text, size=len(text))])
 
     def _expiry(self, origin: Origin) -> int:
-        allowed = self._times.of(origin)
+        allowed = self._settings.approval_times.of(origin)
         return self._clock.now_ms() + allowed if allowed else 0
 
     # --- performing ---------------------------------------------------------------------------------------------------
