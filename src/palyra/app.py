@@ -30,6 +30,7 @@ from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
+from palyra.runtime.judging import Judging
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.routing import Models, Target
@@ -117,9 +118,10 @@ async def start(
     lives = LiveSessions(db)
     model_turns = ModelTurns(db, hub, models, Assembler(catalogue.specs()), redactor, clock)
     settings = _settings(loaded.config)
-    tool_flow = ToolFlow(db, hub, catalogue, policy, redactor, checkpoints, clock, settings)
+    judging = Judging(db, catalogue, policy, redactor, clock, settings)
+    tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
     runs = Runs(db, lives, model_turns, tool_flow)
-    answers = Answers(db, runs, catalogue, policy, redactor, clock, policy_folder)
+    answers = Answers(db, runs, judging, catalogue, policy, redactor, clock, policy_folder)
     gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings)
     sessions = Sessions(
         db,

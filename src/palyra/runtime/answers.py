@@ -15,13 +15,14 @@ from palyra.domain.errors import Conflict, Forbidden, InvalidInput, PalyraError
 from palyra.domain.events import AnyEvent, ApprovalResolved, Decision, GrantScope, RunResumed, ToolFinished
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Subject
-from palyra.domain.verdicts import Deny, Grant, Question
+from palyra.domain.verdicts import Deny, Grant
 from palyra.journal import approvals, runs, sessions, tape
 from palyra.journal.approvals import Approval
 from palyra.journal.database import Database, Tx
 from palyra.policy.always import always_policy, append_always
 from palyra.policy.store import PolicyStore
 from palyra.runtime.clock import Clock
+from palyra.runtime.judging import Judging
 from palyra.runtime.runs import Runs
 from palyra.tools.catalogue import Catalogue
 
@@ -51,6 +52,7 @@ class Answers:
         self,
         db: Database,
         runs_: Runs,
+        judging: Judging,
         catalogue: Catalogue,
         policy: PolicyStore,
         redactor: Redactor,
@@ -59,6 +61,7 @@ class Answers:
     ) -> None:
         self._db = db
         self._runs = runs_
+        self._judging = judging
         self._catalogue = catalogue
         self._policy = policy
         self._redactor = redactor
@@ -108,16 +111,7 @@ class Answers:
         tool, arguments, normal = self._catalogue.parse(approval.request.tool, answer.arguments)
         session = await self._db.read(lambda tx: sessions.get(tx, approval.session_id, approval.owner))
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
-        question = Question(
-            principal=approval.owner,
-            session_id=approval.session_id,
-            tool=tool.spec,
-            scope=scope,
-            origin=approval.origin,
-            now_ms=self._clock.now_ms(),
-            label=approval.request.label,
-            channel=session.channel,
-        )
+        question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope)
         verdict = self._policy.judge(question)
         if isinstance(verdict, Deny):
             raise Forbidden(f"the edited arguments are denied by policy: {verdict.reason}", policies=list(verdict.policies))

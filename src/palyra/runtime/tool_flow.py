@@ -10,36 +10,31 @@ from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
 
 from palyra.domain.conversation import CallProgress
 from palyra.domain.errors import Conflict, Forbidden, PalyraError
 from palyra.domain.events import (
-    AnyEvent,
     ApprovalRequested,
     Attestation,
     FileChange,
-    ToolDecided,
     ToolFinished,
     ToolProgress,
-    ToolProposed,
     ToolStarted,
     ToolUndone,
     encode,
 )
 from palyra.domain.ids import ApprovalId, CallId
 from palyra.domain.labels import CLEAN
-from palyra.domain.ports import CallContext, Policy
+from palyra.domain.ports import CallContext
 from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Outcome, Preview, Scope, ToolResult, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question
+from palyra.domain.tools import Outcome, Preview, ToolResult
+from palyra.domain.verdicts import Origin
 from palyra.journal import approvals, tape, workspace
 from palyra.journal.database import Appended, Database, Tx
-from palyra.policy import grants
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.hub import Hub
-from palyra.runtime.settings import Settings
+from palyra.runtime.judging import Judging
 from palyra.runtime.working import Interrupted, Working
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.checkpoints import Reversible
@@ -52,35 +47,24 @@ _LAST_WORDS_S = 0.15
 _UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
 
 
-class _Judged(Struct):
-    """One call after judging: what goes on the tape, and the approval it asks for."""
-
-    events: list[AnyEvent]
-    request: ApprovalRequested | None = None
-    pure: bool = False
-    allowed: bool = False
-
-
 class ToolFlow:
     def __init__(
         self,
         db: Database,
         hub: Hub,
+        judging: Judging,
         catalogue: Catalogue,
-        policy: Policy,
         redactor: Redactor,
         checkpoints: Checkpoints,
         clock: Clock,
-        settings: Settings,
     ) -> None:
         self._db = db
         self._hub = hub
+        self._judging = judging
         self._catalogue = catalogue
-        self._policy = policy
         self._redactor = redactor
         self._checkpoints = checkpoints
         self._clock = clock
-        self._settings = settings
 
     # --- deciding -----------------------------------------------------------------------------------------------------
 
@@ -90,7 +74,7 @@ class ToolFlow:
         Where all of them are pure and allowed, their start is part of that step, and they run.
         """
         calls = [run.call(call_id) for call_id in call_ids]
-        judged = [await self._judge(run, call) for call in calls]
+        judged = [await self._judging.judge(run, call) for call in calls]
         origin = run.progress.accepted.origin
         at_once = all(one.pure and one.allowed for one in judged)
         events = [event for one in judged for event in one.events]
@@ -106,108 +90,6 @@ class ToolFlow:
         await self._db.write(step)
         if at_once:
             await self._run_pure(run, calls)
-
-    async def _judge(self, run: Working, progress: CallProgress) -> _Judged:
-        call = progress.call
-        proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=call.arguments)
-        if call.malformed:
-            return self._refused(proposed, "catalogue", f"{call.malformed}; send them again as one JSON object")
-        try:
-            tool, arguments, normal = self._catalogue.parse(call.tool, call.arguments)
-        except PalyraError as error:
-            return self._refused(proposed, "catalogue", error.message)
-        proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=normal, effect=tool.spec.effect)
-        if not run.workspace and any(capability.startswith("fs.") for capability in tool.spec.capabilities):
-            return self._refused(proposed, "hard_rule", "this session has no workspace folder, so there are no files to work on")
-        try:
-            scope = await asyncio.to_thread(tool.scope, arguments, run.workspace)
-        except PalyraError as error:
-            return self._refused(proposed, "hard_rule" if isinstance(error, Forbidden) else "catalogue", error.message)
-        proposed = msgspec.structs.replace(proposed, scope=scope)
-        return await self._ask_policy(run, proposed, tool, arguments, scope)
-
-    async def _ask_policy(
-        self, run: Working, proposed: ToolProposed, tool: TypedTool, arguments: Arguments, scope: Scope
-    ) -> _Judged:
-        question = self.question(run, tool.spec, scope)
-        version = self._policy.version
-        match self._policy.judge(question):
-            case Deny(reason=reason, policies=policies):
-                return self._refused(proposed, "policy", reason, policies=policies, policy_version=version)
-            case Allow(reason=reason, policies=policies):
-                decided = ToolDecided(
-                    call_id=proposed.call_id, verdict="allow", reason=reason, policies=policies, policy_version=version
-                )
-                return _Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
-            case Ask() as ask:
-                held = await self._db.read(lambda tx: approvals.grants_for(tx, question.principal, question.session_id))
-                grant = grants.covering(held, question)
-                if grant is not None:
-                    decided = ToolDecided(
-                        call_id=proposed.call_id,
-                        verdict="allow",
-                        reason=f"allowed before by approval {grant.approval_id}",
-                        by="grant",
-                        policies=ask.policies,
-                        policy_version=version,
-                    )
-                    return _Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
-                decided = ToolDecided(
-                    call_id=proposed.call_id, verdict="ask", reason=ask.reason, policies=ask.policies, policy_version=version
-                )
-                preview = await self.preview(tool, arguments, run.workspace)
-                request = ApprovalRequested(
-                    approval_id=ApprovalId(self._clock.new_id()),
-                    call_id=proposed.call_id,
-                    tool=proposed.tool,
-                    about="tool",
-                    preview=preview,
-                    risk=ask.risk,
-                    why=ask.reason,
-                    subjects=tool.subjects(scope),
-                    policies=ask.policies,
-                    label=run.live.conversation.label,
-                    expires_ms=self._expiry(run.progress.accepted.origin),
-                    cost_microusd=run.progress.cost_microusd,
-                )
-                return _Judged([proposed, decided, request], request)
-
-    def question(self, run: Working, spec: ToolSpec, scope: Scope) -> Question:
-        session = run.live.session
-        return Question(
-            principal=session.owner,
-            session_id=session.session_id,
-            tool=spec,
-            scope=scope,
-            origin=run.progress.accepted.origin,
-            now_ms=self._clock.now_ms(),
-            label=run.live.conversation.label,
-            channel=session.channel,
-        )
-
-    async def preview(self, tool: TypedTool, arguments: Arguments, workspace_root: str) -> Preview:
-        """What the person is shown. A preview that fails (the file is gone, a hunk does not fit) says so; the call will too."""
-        try:
-            preview = await asyncio.to_thread(tool.preview, arguments, workspace_root)
-        except PalyraError as error:
-            preview = Preview("text", f"{tool.spec.name} will probably fail", error.message)
-        redact = self._redactor.redact
-        return Preview(preview.kind, redact(preview.title), redact(preview.body))
-
-    def _refused(
-        self, proposed: ToolProposed, by: Any, reason: str, *, policies: tuple[str, ...] = (), policy_version: str = ""
-    ) -> _Judged:
-        reason = self._redactor.redact(reason)
-        decided = ToolDecided(
-            call_id=proposed.call_id, verdict="deny", reason=reason, by=by, policies=policies, policy_version=policy_version
-        )
-        outcome: Outcome = "error" if by == "catalogue" else "denied"
-        text = reason if by == "catalogue" else f"denied: {reason}"
-        return _Judged([proposed, decided, ToolFinished(call_id=proposed.call_id, outcome=outcome, text=text, size=len(text))])
-
-    def _expiry(self, origin: Origin) -> int:
-        allowed = self._settings.approval_times.of(origin)
-        return self._clock.now_ms() + allowed if allowed else 0
 
     # --- performing ---------------------------------------------------------------------------------------------------
 
