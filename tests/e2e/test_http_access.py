@@ -262,7 +262,7 @@ def metric(served: DaemonProcess, name: str) -> float:
 
 
 def browser(served: DaemonProcess, method: str, path: str, cookie: str, **headers: str) -> Response:
-    body = {} if method == "POST" else None
+    body: dict[str, Any] | None = {} if method == "POST" else None
     return served.request(method, path, body, token="", headers={"Cookie": cookie, **headers})
 
 

@@ -39,9 +39,9 @@ class Rates:
         """Count one request, or LimitExceeded with the time to wait."""
         now = time.monotonic()
         full_at = max(self._full_at.get(caller, now), now)
-        # Two seconds' worth of requests may be owed.
+        # Two seconds' worth of requests may be owed; sums of floats come out a little to either side.
         wait = full_at - now + self._interval - 2.0
-        if wait > 0:
+        if wait > 1e-6:
             raise LimitExceeded(
                 f"too many requests: {self._limit} a second are allowed (limits.requests_per_second); wait and try again",
                 retry_after_ms=int(wait * 1000) + 1,

@@ -1,0 +1,143 @@
+"""Around the process: who holds a port, whether Ollama is there, what the log keeps to itself."""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from palyra.domain.errors import ConfigInvalid, Conflict
+from palyra.domain.redaction import Redactor
+from palyra.serve import files, logs, ollama
+from palyra.transports import listening
+
+KEY = "sk-proj-" + "Zq3vW8xT2mK9pL4nR7sB1cY6dF0gH5jA" * 2
+
+
+# --- ports ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_taken_port_names_the_process_that_has_it() -> None:
+    with listening.bind("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        holder = listening.holder_of(port)
+        assert holder is not None
+        assert holder[0] == os.getpid()
+        with pytest.raises(Conflict) as refused:
+            listening.bind("localhost", port)
+        assert refused.value.details == {"port": port, "pid": os.getpid()}
+    assert listening.holder_of(port) is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "palyra.example", ""])
+def test_only_loopback_can_be_listened_on(host: str) -> None:
+    with pytest.raises(ConfigInvalid):
+        listening.bind(host, 0)
+
+
+def test_a_home_has_one_daemon_and_the_second_learns_of_the_first(tmp_path: Path) -> None:
+    with files.locked(tmp_path):
+        with pytest.raises(Conflict) as refused, files.locked(tmp_path):
+            pass
+        assert refused.value.details == {"pid": os.getpid()}
+    with files.locked(tmp_path):
+        pass
+
+
+# --- Ollama -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b'HTTP/1.0 200 OK\r\n\r\n{"models": [{"name": "qwen3:8b", "size": 1}, {"name": "b"}]}', ["qwen3:8b", "b"]),
+        (b'HTTP/1.1 200 OK\r\n\r\n{"models": []}', []),
+        (b"HTTP/1.0 404 Not Found\r\n\r\n{}", None),
+        (b"HTTP/1.0 200 OK\r\n\r\n<html>", None),
+        (b"HTTP/1.0 200 OK\r\n\r\n[1]", None),
+        (b"220 mail.example ESMTP\r\n", None),
+        (b"", None),
+        (None, None),
+    ],
+)
+def test_a_local_ollama_is_recognised_by_what_it_answers(answer: bytes | None, expected: list[str] | None) -> None:
+    """None answers nothing at all, and must not hold up the start."""
+
+    async def scenario() -> list[str] | None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            if answer is None:
+                await reader.read()
+            else:
+                writer.write(answer)
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await asyncio.wait_for(ollama.models(f"http://127.0.0.1:{port}"), 5)
+
+    assert asyncio.run(scenario()) == expected
+
+
+def test_no_ollama_is_none() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert asyncio.run(ollama.models(f"http://127.0.0.1:{port}")) is None
+
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def root_logger() -> Iterator[logging.Logger]:
+    root = logging.getLogger()
+    before, level, uvicorn = root.handlers[:], root.level, logging.getLogger("uvicorn").level
+    # Ours close what they replace; pytest's own must not be among that.
+    root.handlers = []
+    yield root
+    for handler in root.handlers:
+        handler.close()
+    root.handlers = before
+    root.setLevel(level)
+    logging.getLogger("uvicorn").setLevel(uvicorn)
+
+
+def test_no_record_is_written_with_a_secret_in_it(
+    tmp_path: Path, root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs.start(tmp_path, "info", Redactor(bytes(32)).redact)
+    log = logging.getLogger("palyra.test")
+    log.info("quiet on the screen")
+    log.warning("the key is %s", KEY)
+    try:
+        raise ValueError(f"refused: {KEY}")
+    except ValueError:
+        log.exception("it failed with api_key=%s", KEY)
+    log.debug("below the level")
+    path = tmp_path / "logs" / "daemon.log"
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    shown = capsys.readouterr().err
+    assert [line["level"] for line in lines] == ["info", "warning", "error"]
+    assert KEY not in path.read_text() + shown
+    assert "[redacted:" in lines[1]["message"]
+    assert "ValueError: refused: [redacted:" in lines[2]["error"]
+    assert "quiet on the screen" not in shown
+    assert "Traceback" in shown
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_log_does_not_grow_without_end(tmp_path: Path, root_logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MOST_BYTES", 10_000)
+    logs.start(tmp_path, "info", lambda text: text)
+    for number in range(2_000):
+        logging.getLogger("palyra.test").info("line %d", number)
+    kept = sorted((tmp_path / "logs").iterdir())
+    assert [path.name for path in kept] == ["daemon.log", "daemon.log.1", "daemon.log.2", "daemon.log.3"]
+    assert all(path.stat().st_size <= 10_000 for path in kept)
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in kept)
+    assert b"line 1999" in kept[0].read_bytes()
