@@ -105,6 +105,12 @@ def test_resolving_creates_once_and_finds_afterwards(served: DaemonProcess) -> N
     assert first.json["title"] == "Mine"
 
 
+def test_a_key_that_another_session_has_is_a_conflict(served: DaemonProcess) -> None:
+    served.post("/v1/sessions", {"key": "taken"})
+    response = served.request("POST", "/v1/sessions", {"key": "taken", "session_id": NOBODY})
+    assert (response.status, response.code) == (409, "conflict")
+
+
 def test_resolving_what_must_exist_is_not_found(served: DaemonProcess) -> None:
     response = served.request("POST", "/v1/sessions", {"key": "never-made", "must_exist": True})
     assert (response.status, response.code) == (404, "not_found")

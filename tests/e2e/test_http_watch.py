@@ -3,6 +3,8 @@
 import asyncio
 import json
 import random
+import re
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -185,6 +187,27 @@ def test_all_sessions_are_watched_by_position(served: DaemonProcess) -> None:
     assert asyncio.run(asyncio.wait_for(scenario(), 30)) == [("entry", "session.created")] * 2
 
 
+def test_a_client_that_does_not_read_for_a_while_misses_no_entry(served: DaemonProcess, session_id: str) -> None:
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        slow.settimeout(20)
+        slow.connect(("127.0.0.1", served.port))
+        head = f"GET /v1/sessions/{session_id}/events HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+        slow.sendall(f"{head}Authorization: Bearer {served.token}\r\n\r\n".encode())
+        slow.recv(512)
+        for _ in range(60):
+            served.run("many words\n" + "x" * 60_000, session_id)
+        end = served.get(f"/v1/sessions/{session_id}/entries?after=300")["entries"][-1]["seq"]
+        received = b""
+        while b'"seq":%d,' % end not in received[-200_000:]:
+            piece = slow.recv(1 << 20)
+            assert piece, "the stream ended"
+            received += piece
+    seen = [int(number) for number in re.findall(rb"^id: (\d+)$", received, re.MULTILINE)]
+    assert seen == list(range(seen[0], end + 1))
+    assert seen[0] <= 2
+
+
 # --- acting over a WebSocket ------------------------------------------------------------------------------------------
 
 
@@ -311,3 +334,6 @@ def test_watchers_who_leave_leave_nothing_behind(served: DaemonProcess, session_
             raise AssertionError("watchers are left over")
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
+    # None of all those who left, in this file, was an error.
+    log = (served.home / "logs" / "daemon.log").read_text()
+    assert [line for line in log.splitlines() if json.loads(line)["level"] in ("error", "warning")] == []

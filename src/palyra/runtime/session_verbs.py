@@ -90,6 +90,8 @@ class Sessions:
                 return found, False
             if wanted.must_exist:
                 raise NotFound("there is no such session", session_id=wanted.session_id, key=wanted.key, label=wanted.label)
+            if wanted.session_id and created.key and sessions.find(tx, key=created.key) is not None:
+                raise Conflict("another session has this key: leave the session_id out to find it", key=created.key)
             return sessions.create(tx, new_id, created), True
 
         session, is_new = await self._db.write(step)

@@ -99,11 +99,14 @@ class Conversation:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        if closed.done() and not closed.cancelled():
-            await self._close(_GOING_AWAY, "the token was revoked or the daemon stops")
-        elif not out.cancelled() and (error := out.exception()):
-            log.error("a WebSocket ended with an error", exc_info=error)
+        errors = [error for task in tasks if not task.cancelled() and (error := task.exception()) is not None]
+        if any(isinstance(error, OSError) for error in errors):
+            return  # The client went away while something was being sent to it.
+        if errors:
+            log.error("a WebSocket ended with an error", exc_info=errors[0])
             await self._close(_INTERNAL, "something went wrong inside the daemon")
+        elif ended.is_set():
+            await self._close(_GOING_AWAY, "the token was revoked or the daemon stops")
 
     async def _close(self, code: int, reason: str) -> None:
         await self._send({"type": "websocket.close", "code": code, "reason": reason})
