@@ -156,6 +156,13 @@ def test_until_ends_the_stream_with_the_run_also_when_it_is_long_over(served: Da
     assert list(served.events(f"/v1/sessions/{session_id}/events?{until}&after={second[-1]['seq']}")) == []
 
 
+def test_until_never_ends_the_stream_before_the_run(served: DaemonProcess) -> None:
+    """The run ends at any moment of the watcher's arrival: the helper submits, then watches `until`."""
+    for _ in range(150):
+        _, entries = served.run("hi")
+        assert entries[-1]["kind"] == "run.completed"
+
+
 def test_until_a_run_of_another_session_is_not_found(served: DaemonProcess, session_id: str) -> None:
     _, entries = served.run("hi")
     for run_id in (entries[0]["run_id"], NOBODY):

@@ -215,9 +215,11 @@ def everything_after(tx: Tx, position: int, limit: int = 500) -> list[Stored]:
     return [_stored(row) for row in rows]
 
 
-def kinds_after(tx: Tx, position: int) -> dict[str, int]:
-    """How many entries of each kind were appended behind a global cursor."""
-    rows = tx.all("SELECT kind, count(*) FROM entries WHERE position > :position GROUP BY kind", position=position)
+def kinds_between(tx: Tx, after: int, last: int) -> dict[str, int]:
+    """How many entries of each kind were appended between two positions, the second one included."""
+    rows = tx.all(
+        "SELECT kind, count(*) FROM entries WHERE position > :after AND position <= :last GROUP BY kind", after=after, last=last
+    )
     return {str(kind): int(count) for kind, count in rows}
 
 

@@ -55,11 +55,12 @@ class ModelUse(Struct, frozen=True):
     cost_microusd: int
 
 
-def after_position(tx: Tx, position: int) -> list[ModelUse]:
-    """What was asked of each model behind a global cursor, by anybody."""
+def between(tx: Tx, after: int, last: int) -> list[ModelUse]:
+    """What was asked of each model between two positions, the second one included, by anybody."""
     rows = tx.all(
         """SELECT provider, model, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cost_microusd)
-        FROM usage WHERE position > :position GROUP BY provider, model""",
-        position=position,
+        FROM usage WHERE position > :after AND position <= :last GROUP BY provider, model""",
+        after=after,
+        last=last,
     )
     return [ModelUse(*row) for row in rows]

@@ -62,12 +62,9 @@ class Metrics:
             after = self._position
 
             def query(tx: Tx) -> tuple[int, dict[str, int], dict[str, int], list[ModelUse]]:
-                return (
-                    tape.last_position(tx),
-                    runs.unfinished_by_state(tx),
-                    tape.kinds_after(tx, after),
-                    usage.after_position(tx, after),
-                )
+                # What is committed while this is being read belongs to the next scrape.
+                last = tape.last_position(tx)
+                return last, runs.unfinished_by_state(tx), tape.kinds_between(tx, after, last), usage.between(tx, after, last)
 
             head, unfinished, kinds, used = await self._db.read(query)
             self._add(head, kinds, used)

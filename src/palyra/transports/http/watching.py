@@ -68,14 +68,13 @@ async def cursor_for(parts: Parts, principal: str, session_id: str, after: int, 
 
     def query(tx: Tx) -> Cursor:
         sessions.get(tx, session_id, principal)
+        run = runs.get(tx, until, principal) if until else None
+        if run is not None and run.session_id != session_id:
+            raise NotFound(f"run {until} is not one of this session", run_id=until)
+        # Read after the run: if that has ended, its end is not behind this.
         head = tape.head(tx, session_id)
         _check_cursor(after, head)
-        if not until:
-            return Cursor(after)
-        run = runs.get(tx, until, principal)
-        if run.session_id != session_id:
-            raise NotFound(f"run {until} is not one of this session", run_id=until)
-        return Cursor(after, head if run.state in TERMINAL else None)
+        return Cursor(after, head if run is not None and run.state in TERMINAL else None)
 
     return await parts.db.read(query)
 
