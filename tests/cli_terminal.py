@@ -112,14 +112,19 @@ class Terminal:
 
 @contextmanager
 def terminal(
-    home: Path, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, program: Sequence[str] = ()
+    home: Path,
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = (),
+    columns: int = 120,
 ) -> Iterator[Terminal]:
-    """The command line, or another program, on a terminal of 120 columns."""
+    """The command line, or another program, on a terminal."""
     command = list(program) or [sys.executable, "-m", "palyra.cli.main", *arguments]
     pid, descriptor = pty.fork()
     if pid == 0:
         os.chdir(cwd)
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         os.execve(command[0], command, environment(home, env))
     opened = Terminal(descriptor, pid)
     try:

@@ -108,6 +108,15 @@ def test_a_wider_yes_covers_the_next_call_and_names_what_it_covers(tmp_path: Pat
         assert resolved["subject"]["kind"] == "path_prefix"
 
 
+def test_the_choices_are_also_shown_on_a_narrow_terminal(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace, columns=40) as chat:
+        _say(chat, "create hello.txt with the text hi")
+        chat.expect(CHOICES)
+        chat.expect(PROMPT)
+        chat.line("y")
+        chat.expect("✓ fs.write")
+
+
 def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/good morning/good night/' \"$1\"\n")
@@ -288,7 +297,6 @@ def test_a_chat_without_a_terminal_says_what_to_use(tmp_path: Path) -> None:
     assert "palyra ask" in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0 and not Path("/dev/tty").exists(), reason="needs a terminal device")
 def test_up_starts_a_daemon_chats_and_ends_it_with_the_chat(tmp_path: Path) -> None:
     home, work = tmp_path / "home", tmp_path / "work"
     work.mkdir()

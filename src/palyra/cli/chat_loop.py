@@ -158,6 +158,8 @@ class Chat:
         for line in entry_lines.approval_lines(self._style, request):
             self.terminal.line(line)
         self._deciding = Deciding(request)
+        if not self._fits(self._deciding.prompt):
+            self.terminal.line(self._deciding.prompt)
         self.terminal.forget_typed()
 
     def _draw(self) -> None:
@@ -170,9 +172,13 @@ class Chat:
 
     def _draw_line(self, prompt: str, color: str) -> None:
         width = self.terminal.out.width
-        prompt = prompt if width_of(prompt) < width - 10 else "> "
+        prompt = prompt if self._fits(prompt) else "> "
         text, column = self._editor.view(width - width_of(prompt) - 1)
         self.terminal.draw(self._style(prompt, "bold", color) + text, width_of(prompt) + column)
+
+    def _fits(self, prompt: str) -> bool:
+        """Whether there is room for an answer behind the prompt."""
+        return width_of(prompt) < self.terminal.out.width - 10
 
     # --- keys -----------------------------------------------------------------------------------------------------------
 

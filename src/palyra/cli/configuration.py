@@ -21,6 +21,9 @@ def show(state: State, changed: bool) -> None:
     if state.out.as_json:
         state.out.json({"settings": found})
         return
+    if not found:
+        state.out.line("every setting has its default")
+        return
     state.out.table(["setting", "value", "from"], [[each.key, _shown(each.value), each.source] for each in found])
 
 

@@ -93,6 +93,9 @@ def stop(home: Path) -> int:
     found = discovery.running(home)
     if found is None or not _held(home):
         raise Unreachable(f"no daemon is running for {home}")
+    # What a daemon that died left behind may name a process that is somebody else's by now: the lock must name it too.
+    if (home / LOCK).read_text(encoding="ascii", errors="replace").strip() != str(found.pid):
+        raise Unavailable("the daemon is just starting, or its journal is being restored: try again in a moment")
     os.kill(found.pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_S
     while time.monotonic() < deadline:
@@ -112,6 +115,7 @@ def exclusive(home: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Conflict("the daemon is running: stop it first with `palyra stop --daemon`") from None
+        os.ftruncate(descriptor, 0)
         yield
     finally:
         os.close(descriptor)

@@ -33,7 +33,11 @@ class Output:
 
     @property
     def width(self) -> int:
-        return max(20, shutil.get_terminal_size((100, 24)).columns)
+        """Columns of the terminal as it is now; what the environment says may be of another one."""
+        try:
+            return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+        except OSError:
+            return max(20, shutil.get_terminal_size((100, 24)).columns)
 
     def style(self, text: str, *styles: str, color: bool | None = None) -> str:
         """The text in these styles. The text must be clean already."""

@@ -66,7 +66,7 @@ class Screen:
         more = f" · {queued} queued" if queued else ""
         if self._doing:
             return f"⚙ {self._doing}{more}"
-        return f"∴ {self._tail}" if self._tail else f"… working · Ctrl-C stops · type to add{more}"
+        return f"∴ {one_line(self._tail)[-60:]}" if self._tail else f"… working · Ctrl-C stops · type to add{more}"
 
     # --- entries --------------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class Screen:
         if self.unfolded:
             self.terminal.say(self._style(clean(text), "dim"))
         else:
-            self._tail = one_line(self._tail + text)[-60:]
+            self._tail = (self._tail + text)[-200:]
 
     def _fold(self) -> None:
         """The reasoning is over: one line stays of it."""
