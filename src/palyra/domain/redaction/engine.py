@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from palyra.domain.redaction import assignments, blocks, credentials, encodings, formats, shapes
-from palyra.domain.redaction.known import SHORTEST, Known
+from palyra.domain.redaction.known import SHORTEST, Known, Learned
 from palyra.domain.redaction.stream import StreamRedactor
 
 PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
@@ -40,12 +40,18 @@ class Span(NamedTuple):
 class Redactor:
     """`key` makes placeholders stable within one installation and useless outside it; `known` are exact secret values."""
 
-    def __init__(self, key: bytes, known: Iterable[str] = ()) -> None:
+    def __init__(self, key: bytes, known: Iterable[str] = (), learned: Learned | None = None) -> None:
         self._key = key
         self._known = Known(known)
+        self._learned = learned or Learned()
 
     def with_known(self, known: Iterable[str]) -> "Redactor":
-        return Redactor(self._key, self._known.values | set(known))
+        """One that knows these as well; what is learned later, both learn."""
+        return Redactor(self._key, self._known.values | set(known), self._learned)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """From now on exactly these are known beside those it was made with, to everybody who holds it, on any thread."""
+        self._learned.known = Known(values)
 
     def find(self, text: str) -> list[Finding]:
         return [Finding(span.start, span.end, span.rule) for span in self.spans(text)]
@@ -80,8 +86,9 @@ class Redactor:
         return StreamRedactor(self)
 
     @property
-    def known(self) -> Known:
-        return self._known
+    def known(self) -> tuple[Known, Known]:
+        """What it was made with, and what it has learned until now."""
+        return self._known, self._learned.known
 
     def spans(self, text: str) -> list[Span]:
         """Disjoint spans in order, each with its secret as it is without its encoding."""
@@ -117,8 +124,9 @@ class Redactor:
         return self.redact_json(value)
 
     def _scan(self, text: str, depth: int) -> Iterator[Span]:
-        for start, end, value in self._known.find(text):
-            yield Span(start, end, KNOWN, value)
+        for known in self.known:
+            for start, end, value in known.find(text):
+                yield Span(start, end, KNOWN, value)
         runs = formats.runs(text)
         lower = shapes.lowered(text)
         named = assignments.named(lower)

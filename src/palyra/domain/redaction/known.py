@@ -10,13 +10,15 @@ from urllib.parse import quote, quote_plus
 BREAK = re.compile(r"[\s\u0e00-\u0eff\u1780-\u17ff\u2e80-\U0010ffff]")
 SHORTEST = 4
 SHORTEST_ENCODED = 6
+# What a text of plain words is made of; see `StreamRedactor`.
+_WORDS = re.compile(r"[A-Za-z'\s,.!?;()]+")
 _BASE64_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
 class Known:
     """The spellings of a set of values. Values shorter than four characters are left out: they would redact ordinary words."""
 
-    __slots__ = ("_encoded", "_plain", "broken", "values")
+    __slots__ = ("_encoded", "_plain", "broken", "values", "wordlike")
 
     def __init__(self, values: Iterable[str]) -> None:
         self.values = frozenset(value for value in values if len(value.strip()) >= SHORTEST)
@@ -26,6 +28,8 @@ class Known:
         self._encoded = sorted(encoded.items(), key=lambda item: -len(item[0]))
         # Spellings with a break inside: a stream must not let go of their beginning word by word.
         self.broken = tuple(spelling for spelling in plain if BREAK.search(spelling))
+        # Whether a text of nothing but plain words may hold one.
+        self.wordlike = bool(self.broken) or any(_WORDS.fullmatch(spelling) for spelling in (*plain, *encoded))
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Start, end and the value itself, of which the text may hold a spelling."""
@@ -43,6 +47,15 @@ class Known:
                 end += end < len(text) and text[end] in _BASE64_ALPHABET
                 yield start, end, value
                 at = text.find(core, at + len(core))
+
+
+class Learned:
+    """What a redactor and all that were made from it learn while they work. Swapped as a whole, so that any thread may look."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known = Known(())
 
 
 def _spellings(value: str) -> set[str]:

@@ -23,7 +23,7 @@ _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]{40,128}")
 class StreamRedactor:
     """Feed it deltas, show what it returns, and `finish` at the end. Holds at most 64 KiB back."""
 
-    __slots__ = ("_before", "_held", "_hot", "_open", "_plain", "_redactor", "_size")
+    __slots__ = ("_before", "_held", "_hot", "_open", "_redactor", "_size")
 
     def __init__(self, redactor: "Redactor") -> None:
         self._redactor = redactor
@@ -32,7 +32,6 @@ class StreamRedactor:
         self._before = ""  # the end of what was let go, as it was shown
         self._hot = 0  # for so many characters more, the text before matters
         self._open = False  # held text begins with the fence of a private key
-        self._plain = not redactor.known.values
 
     def feed(self, chunk: str) -> str:
         """What can be shown now."""
@@ -43,7 +42,7 @@ class StreamRedactor:
             return self._overflow() if self._size > LONGEST_HELD else ""
         text = "".join(self._held) if len(self._held) > 1 else chunk
         cut = len(text) - len(chunk) + at
-        if self._hot <= 0 and self._plain and not self._open and _PLAIN.fullmatch(text, 0, cut):
+        if self._hot <= 0 and not self._open and not self._wordlike and _PLAIN.fullmatch(text, 0, cut):
             ready = text[:cut]
             if not assignments.named(ready.lower()):
                 self._hold(text[cut:])
@@ -57,6 +56,12 @@ class StreamRedactor:
         self._hold("")
         self._open = False
         return self._release(text) if text else ""
+
+    @property
+    def _wordlike(self) -> bool:
+        """Whether a known secret looks like plain words. Asked each time: one may be learned while the text arrives."""
+        made_with, learned = self._redactor.known
+        return made_with.wordlike or learned.wordlike
 
     def _hold(self, text: str) -> None:
         self._held = [text] if text else []
@@ -93,7 +98,8 @@ class StreamRedactor:
                     break
                 line = previous
                 starts.append(line)
-        starts += [start for spelling in self._redactor.known.broken if (start := _begins(text, spelling)) is not None]
+        broken = (spelling for known in self._redactor.known for spelling in known.broken)
+        starts += [start for spelling in broken if (start := _begins(text, spelling)) is not None]
         return min(starts, default=None)
 
     def _overflow(self) -> str:
@@ -116,12 +122,10 @@ class StreamRedactor:
         whole = self._before + text
         spans = [_clipped(span, before) for span in self._redactor.spans(whole) if span.end > before]
         shown = self._redactor.replace(whole, spans)[before:]
-        fresh = {
-            span.secret for span in spans if len(span.secret) >= _ECHO and not span.secret.isalpha()
-        } - self._redactor.known.values
+        fresh = {span.secret for span in spans if len(span.secret) >= _ECHO and not span.secret.isalpha()}
+        fresh = fresh.difference(*(known.values for known in self._redactor.known))
         if fresh:
             self._redactor = self._redactor.with_known(fresh)
-            self._plain = False
         lower = text.lower()
         if assignments.named(lower) or credentials.hinted(lower):
             self._hot = _CONTEXT
