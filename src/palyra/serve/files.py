@@ -38,7 +38,7 @@ def locked(home: Path) -> Iterator[None]:
         except BlockingIOError:
             pid = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
             raise Conflict(
-                f"a daemon runs on {home} already (process {pid or 'unknown'}): use that one, or end it with `palyra stop --daemon`",
+                f"a daemon runs on {home} already (process {pid or 'unknown'}): use it, or end it with `palyra stop --daemon`",
                 pid=int(pid) if pid.isdigit() else 0,
             ) from None
         os.ftruncate(descriptor, 0)
