@@ -228,9 +228,12 @@ def test_keys_typed_before_the_question_was_shown_are_not_its_answer(tmp_path: P
         chat.expect("wait")
         chat.type("y")
         chat.expect("> y")
+        # The rest of the line and the question are both there when the chat looks again.
+        chat.signal(signal.SIGSTOP)
+        chat.line("")
         hold.touch()
         _until(lambda: daemon.get("/v1/approvals")["approvals"], "the approval")
-        chat.line("")
+        chat.signal(signal.SIGCONT)
         chat.expect("queued")
         chat.expect(CHOICES)
         assert daemon.get("/v1/approvals")["approvals"]

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from palyra.cli import daemon_process
+from palyra.cli import client, daemon_process, discovery
+from palyra.cli.http import Api, Link, Stopped
 from palyra.domain.redaction import PLACEHOLDER
 from tests import daemon as daemons
 from tests.cli_terminal import environment, palyra, terminal
@@ -146,6 +147,29 @@ def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) 
         daemon.restart()
         answer, _ = process.communicate(timeout=30)
         assert (process.returncode, answer) == (0, b"at last\n")
+
+
+def test_watching_has_no_gap_and_no_duplicate_across_a_kill(tmp_path: Path) -> None:
+    with daemons.start(tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}) as daemon:
+        session_id, _ = daemon.run("one")
+        api = Api(lambda: discovery.discover(daemon.home, {}))
+        head = daemon.get("/v1/sessions")["sessions"][0]["head_seq"]
+        seen: list[int] = []
+        links: list[str] = []
+        for message in client.watch(api, session_id, 2, Stopped(), patience_s=20):
+            if isinstance(message, Link):
+                links.append(message.state)
+            elif message.id:
+                seen.append(int(message.id))
+            if seen and seen[-1] == head and links == ["up"]:
+                daemon.kill()
+                daemon.restart()
+                daemon.run("two", session_id)
+                head = daemon.get("/v1/sessions")["sessions"][0]["head_seq"]
+            elif seen and seen[-1] == head:
+                break
+    assert seen == list(range(3, head + 1))
+    assert (links[0], set(links[1:-1]), links[-1]) == ("up", {"lost"}, "up")
 
 
 # --- machine output ---------------------------------------------------------------------------------------------------

@@ -157,8 +157,8 @@ def test_after_a_break_nothing_is_said_twice_and_the_rest_follows() -> None:
     shown.reply.piece("run", 1, "alpha ")
     shown.reply.connected()
     shown.reply.began_again()
-    shown.reply.piece("run", 1, "alpha ")
-    shown.reply.piece("run", 1, "beta ")
+    for piece in ("al", "pha ", "beta "):
+        shown.reply.piece("run", 1, piece)
     assert shown.text == "alpha beta "
     shown.reply.finished("run", 1, "alpha beta gamma")
     assert (shown.text, shown.notes) == ("alpha beta gamma", [])
