@@ -1,0 +1,115 @@
+"""From a host name to addresses that may be reached. A name is looked up once per connection, and every answer is judged.
+
+Whoever connects uses the addresses given here and never looks the name up again: otherwise a name that changes its answer
+between the check and the connection would decide where we go.
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+
+from palyra.domain.errors import Unavailable
+from palyra.tools.net import addresses, hosts
+from palyra.tools.net.hosts import Refused
+
+# Addresses of a name, as texts. Raises OSError if there are none.
+Lookup = Callable[[str], Awaitable[Sequence[str]]]
+
+_LOOKUP_S = 5.0
+_AT_ONCE = 16
+_MOST_ANSWERS = 32
+
+
+class Resolver:
+    """Judged addresses of hosts.
+
+    `allow_private` lists places, as host:port, that may be reached although they are not public. It comes from whoever
+    builds the daemon and no argument of a call can add to it.
+    """
+
+    def __init__(self, lookup: Lookup | None = None, *, allow_private: frozenset[str] = frozenset()) -> None:
+        self._lookup = system_lookup if lookup is None else lookup
+        self._allow_private = allow_private
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    def check(self, host: str, port: int) -> None:
+        """What can be said without looking anything up. Raises Refused for a host that must not be reached."""
+        if self._allowed(host, port):
+            return
+        literal = addresses.parse(host)
+        why = addresses.name_refusal(host) if literal is None else addresses.refusal(literal)
+        if why:
+            raise Refused(f"{host} is {why} and is never reached from here", host=host)
+
+    async def resolve(self, host: str, port: int) -> tuple[str, ...]:
+        """The addresses of a parsed host, in the order to try them. Raises Refused if any of them is not public."""
+        self.check(host, port)
+        if addresses.parse(host) is not None:
+            return (host,)
+        answers = await self._answers(host)
+        if not self._allowed(host, port):
+            for answer in answers:
+                _judge(host, answer)
+        return answers
+
+    async def _answers(self, host: str) -> tuple[str, ...]:
+        try:
+            async with self._slots, asyncio.timeout(_LOOKUP_S):
+                found = await self._lookup(host)
+        except TimeoutError:
+            raise Unavailable(f"the name {host} could not be looked up within {_LOOKUP_S:g} s", host=host) from None
+        except OSError as error:
+            reason = "there is no such host" if _unknown(error) else "name lookup failed"
+            raise Unavailable(f"{host}: {reason}", host=host) from None
+        answers = tuple(dict.fromkeys(found))[:_MOST_ANSWERS]
+        if not answers:
+            raise Unavailable(f"{host}: there is no such host", host=host)
+        return answers
+
+    def _allowed(self, host: str, port: int) -> bool:
+        return f"{hosts.written(host)}:{port}" in self._allow_private
+
+
+def _judge(host: str, answer: str) -> None:
+    address = addresses.parse(answer)
+    why = "no address" if address is None else addresses.refusal(address)
+    if why:
+        raise Refused(f"{host} leads to {hosts.shown(answer)}, which is {why} and is never reached from here", host=host)
+
+
+def _unknown(error: OSError) -> bool:
+    return isinstance(error, socket.gaierror) and error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None))
+
+
+async def system_lookup(host: str) -> Sequence[str]:
+    """The machine's own resolver, on a thread of its own: one that hangs must hold up neither other work nor the daemon's end."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[list[str]] = loop.create_future()
+
+    def tell(answers: list[str], error: OSError | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(answers)
+        else:
+            done.set_exception(error)
+
+    def look() -> None:
+        answers: list[str] = []
+        failure: OSError | None = None
+        try:
+            # With the root's dot the name is complete: no search list of the machine is tried.
+            found = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
+            answers = [str(entry[4][0]) for entry in found]
+        except UnicodeError:
+            failure = socket.gaierror(socket.EAI_NONAME, "not a host name")
+        except OSError as error:
+            failure = error
+        try:
+            loop.call_soon_threadsafe(tell, answers, failure)
+        except RuntimeError:
+            return  # The loop is closed; nobody waits any more.
+
+    threading.Thread(target=look, name="lookup", daemon=True).start()
+    return await done
