@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from palyra import config
 from palyra.config import Chosen, Config, Loaded, Provider
@@ -36,7 +35,7 @@ from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.routing import Models, Target
 from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
-from palyra.runtime.settings import ApprovalTimes, Settings
+from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.undo import Undoing
 from palyra.tools import standard
@@ -245,13 +244,6 @@ async def _record_reload(db: Database, change: Reloaded) -> None:
 
 # What takes effect without a restart; everything else is said to need one.
 _LIVE = ("budgets.", "approvals.", "mailbox.", "log.")
-
-
-class ConfigReloaded(Struct, frozen=True):
-    """Which changed settings are in force now, and which need a restart."""
-
-    live: tuple[str, ...]
-    after_restart: tuple[str, ...]
 
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:

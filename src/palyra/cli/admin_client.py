@@ -184,6 +184,15 @@ def explain(api: Api, tool: str, arguments: dict[str, Any], *, session_id: str =
     return api.post("/v1/policy/explain", Explanation, body)
 
 
+class ConfigReloaded(Struct, frozen=True):
+    live: tuple[str, ...] = ()
+    after_restart: tuple[str, ...] = ()
+
+
+def reload_config(api: Api) -> ConfigReloaded:
+    return api.post("/v1/config/reload", ConfigReloaded)
+
+
 def reload_policy(api: Api) -> Reloaded:
     return api.post("/v1/policy/reload", Reloaded)
 

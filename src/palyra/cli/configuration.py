@@ -1,9 +1,9 @@
-"""`palyra config`: the one settings file, read and changed in place. Needs no daemon: that reads the file when it starts."""
+"""`palyra config`: the one settings file, read and changed in place. A running daemon is told, and says what needs a restart."""
 
 import click
 
 from palyra import config as configuration
-from palyra.cli import discovery, exits
+from palyra.cli import admin_client, discovery, exits
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
@@ -45,12 +45,14 @@ def get(state: State, key: str) -> None:
 @click.argument("value")
 def set_(state: State, key: str, value: str) -> None:
     configuration.set_value(state.home, key, value)
-    running = discovery.running(state.home) is not None
+    restart = False
+    if discovery.running(state.home) is not None:
+        restart = key in admin_client.reload_config(state.api).after_restart
     if state.out.as_json:
-        state.out.json({"key": key, "value": value, "restart": running})
+        state.out.json({"key": key, "value": value, "restart": restart})
         return
     state.out.line(
-        f"{clean(key)} is set in {state.home / configuration.FILE}" + ("; restart the daemon to use it" if running else "")
+        f"{clean(key)} is set in {state.home / configuration.FILE}" + ("; restart the daemon to use it" if restart else "")
     )
 
 

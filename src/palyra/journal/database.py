@@ -40,6 +40,10 @@ class Connection(Protocol):
         """(session_id, title, seq, snippet, time_ms) of an owner's texts that hold all the words, best match first."""
         ...
 
+    def begin_read(self) -> None: ...
+
+    def end_read(self) -> None: ...
+
     def begin(self) -> None: ...
 
     def commit(self) -> None: ...
@@ -181,7 +185,12 @@ class Database:
             if connection is None:
                 connection = self._local.connection = self._dialect.open_reader()
                 self._reader_connections.append(connection)
-            return query(Tx(connection, self._clock()))
+            # One transaction, so that a query of several statements sees one moment.
+            connection.begin_read()
+            try:
+                return query(Tx(connection, self._clock()))
+            finally:
+                connection.end_read()
         except Exception as error:
             raise self._ours(error) from error
 

@@ -12,7 +12,7 @@ from palyra.journal.database import Tx
 
 TITLE_LENGTH = 72
 _COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace, s.created_ms, s.updated_ms,
-    s.archived, s.parent_id, s.parent_seq, s.fold_from"""
+    s.archived, s.parent_id, s.parent_seq, s.fold_from, coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
 
 
 class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -30,9 +30,10 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_id: str = ""
     parent_seq: int = 0
     fold_from: int = 1
-    # Filled in by listings: the state of the newest unfinished run, and how long the tape is.
-    active: str = ""
+    # How long the tape is.
     head_seq: int = 0
+    # The state of the oldest unfinished run, in listings.
+    active: str = ""
 
 
 def _session(row: tuple[Any, ...]) -> Session:
@@ -159,8 +160,7 @@ def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | Non
     updated_ms, session_id = before or (1 << 62, "~")
     rows = tx.all(
         f"""SELECT {_COLUMNS}, coalesce((SELECT r.state FROM runs r WHERE r.session_id = s.session_id
-                AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position LIMIT 1), ''),
-            coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)
+                AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position LIMIT 1), '')
         FROM sessions s WHERE s.owner = :owner AND s.archived = :archived
             AND (s.updated_ms, s.session_id) < (:updated_ms, :session_id)
         ORDER BY s.updated_ms DESC, s.session_id DESC LIMIT :limit""",

@@ -49,6 +49,13 @@ class SqliteConnection:
             {"words": quoted, "owner": owner, "limit": limit},
         )
 
+    def begin_read(self) -> None:
+        self._execute("BEGIN")
+
+    def end_read(self) -> None:
+        if self.raw.in_transaction:
+            self._execute("COMMIT")
+
     def begin(self) -> None:
         self._execute("BEGIN IMMEDIATE")
         # Read under the write lock: a command-line tool may have appended while the daemon was idle.

@@ -103,7 +103,7 @@ class Gateway:
         if not submission.text.strip():
             raise InvalidInput("the message is empty")
         if len(submission.text.encode()) > LONGEST_TEXT:
-            raise LimitExceeded(f"a message may have {LONGEST_TEXT} bytes; put more into a file and name it", limit=LONGEST_TEXT)
+            raise InvalidInput(f"a message may have {LONGEST_TEXT} bytes: put more into a file and name it", limit=LONGEST_TEXT)
         if submission.model:
             self._models.find(submission.model)
         submission_id = ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()

@@ -27,3 +27,10 @@ class Settings:
     budgets: Budgets
     approval_times: ApprovalTimes
     mailbox_depth: int
+
+
+class ConfigReloaded(Struct, frozen=True):
+    """Which changed settings are in force now, and which need a restart."""
+
+    live: tuple[str, ...]
+    after_restart: tuple[str, ...]

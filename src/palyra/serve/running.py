@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import palyra
@@ -74,7 +75,7 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
         await access.open()
         await files.ensure_owner_token(loaded.home, access)
         limits = _limits(loaded)
-        server = HttpServer(await http_app(daemon, access, limits, url), limits)
+        server = HttpServer(await http_app(daemon, access, limits, url, env), limits)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
@@ -94,7 +95,7 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
         log.info("stopping")
 
 
-async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str) -> App:
+async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env: Mapping[str, str]) -> App:
     """HTTP's view of the daemon."""
     settings = daemon.loaded.config.server
     streams = Streams(limits.streams)
@@ -113,6 +114,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str) -> 
         models=daemon.models,
         catalogue=daemon.catalogue,
         policy=daemon.policy,
+        reload_config=partial(app.reload_config, daemon, env),
         access=access,
         streams=streams,
         metrics=metrics,

@@ -154,3 +154,7 @@ async def reload(call: Call[Nothing, Nothing]) -> Answer:
     )
     await call.parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [event]))
     return ok(reloaded)
+
+
+async def reload_config(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.reload_config())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from palyra.runtime.routing import Models
     from palyra.runtime.runs import Runs
     from palyra.runtime.session_verbs import Sessions
+    from palyra.runtime.settings import ConfigReloaded
     from palyra.runtime.undo import Undoing
     from palyra.tools.catalogue import Catalogue
     from palyra.transports.auth import Access
@@ -61,6 +62,7 @@ class Parts:
     models: "Models"
     catalogue: "Catalogue"
     policy: "PolicyStore"
+    reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     access: "Access"
     streams: "Streams"
     metrics: "Metrics"

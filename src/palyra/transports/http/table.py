@@ -12,6 +12,7 @@ from palyra.policy.store import Reloaded
 from palyra.runtime.answers import Answer as ApprovalAnswer
 from palyra.runtime.gateway import Stopped, Submission, Submitted
 from palyra.runtime.session_verbs import Resolve
+from palyra.runtime.settings import ConfigReloaded
 from palyra.runtime.undo import Undo, Undone
 from palyra.transports.http import about, admin, journal, runs, sessions, watching, websocket
 from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
@@ -316,6 +317,8 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
           body=admin.Explain, gives=_json(Explanation), errors=(404,)),
     Route(method="POST", path="/v1/policy/reload", summary="read the policy folder again", handler=admin.reload, scope="owner",
           body=Nothing, gives=_json(Reloaded)),
+    Route(method="POST", path="/v1/config/reload", summary="read the config file again and apply what can be applied",
+          handler=admin.reload_config, scope="owner", body=Nothing, gives=_json(ConfigReloaded)),
     Route(method="GET", path="/v1/tokens", summary="tokens, also revoked ones", handler=admin.list_tokens, scope="owner",
           gives=_json(admin.TokenList)),
     Route(method="POST", path="/v1/tokens", summary="make a token", handler=admin.create_token, scope="owner",
