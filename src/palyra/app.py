@@ -38,6 +38,8 @@ from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.undo import Undoing
+from palyra.runtime.vault import Vault
+from palyra.runtime.vault_keys import KeyFile
 from palyra.tools import standard
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
@@ -55,6 +57,7 @@ class Daemon:
     clock: Clock
     hub: Hub
     redactor: Redactor
+    vault: Vault
     catalogue: Catalogue
     policy: PolicyStore
     policy_folder: Path
@@ -81,6 +84,7 @@ class Daemon:
         self.reloader.cancel()
         await self.gateway.close()
         await self.http.close()
+        await self.vault.close()
         await self.db.close()
 
 
@@ -104,6 +108,8 @@ async def start(
     db.open()
 
     redactor = Redactor(_key(home / "keys" / "redaction.key"))
+    vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
+    await vault.open()
     checkpoints = Checkpoints(_key(home / "keys" / "seal.key"))
     policy_folder = Path(given.policy.folder) if given.policy.folder else home / "policies"
     policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -143,6 +149,7 @@ async def start(
         clock=clock,
         hub=hub,
         redactor=redactor,
+        vault=vault,
         catalogue=catalogue,
         policy=policy,
         policy_folder=policy_folder,

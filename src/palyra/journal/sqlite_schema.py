@@ -156,4 +156,28 @@ MIGRATIONS = (
             "CREATE VIRTUAL TABLE search USING fts5 (text, session_id UNINDEXED, seq UNINDEXED, tokenize = 'porter unicode61')",
         ),
     ),
+    Migration(
+        2,
+        "the vault",
+        (
+            # At most one: the key of all sealed values, itself sealed with the master key.
+            """CREATE TABLE vault_key (
+                id INTEGER PRIMARY KEY CHECK (id = 1),
+                wrapped BLOB NOT NULL,
+                created_ms INTEGER NOT NULL
+            )""",
+            """CREATE TABLE secrets (
+                scope TEXT NOT NULL,
+                name TEXT NOT NULL,
+                size TEXT NOT NULL,
+                hosts TEXT NOT NULL,
+                tools TEXT NOT NULL,
+                created_ms INTEGER NOT NULL,
+                updated_ms INTEGER NOT NULL,
+                used_ms INTEGER NOT NULL DEFAULT 0,
+                sealed BLOB NOT NULL,
+                PRIMARY KEY (scope, name)
+            ) WITHOUT ROWID""",
+        ),
+    ),
 )

@@ -114,6 +114,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         models=daemon.models,
         catalogue=daemon.catalogue,
         policy=daemon.policy,
+        vault=daemon.vault,
         reload_config=partial(app.reload_config, daemon, env),
         access=access,
         streams=streams,
@@ -121,7 +122,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         home=daemon.home,
         journal_path=daemon.journal_path,
         url=url,
-        notes=(*daemon.loaded.notes, *daemon.chosen.notes),
+        notes=(*daemon.loaded.notes, *daemon.chosen.notes, *daemon.vault.notes),
         started_ms=daemon.clock.now_ms(),
         version=palyra.__version__,
     )
@@ -159,7 +160,7 @@ def _banner(daemon: Daemon, url: str, access: Access) -> list[str]:
         f"  home       {daemon.home}",
         f"  workspace  {workspace}",
         f"  model      {daemon.chosen.default}",
-        *(f"  note       {note}" for note in (*daemon.loaded.notes, *daemon.chosen.notes)),
+        *(f"  note       {note}" for note in (*daemon.loaded.notes, *daemon.chosen.notes, *daemon.vault.notes)),
         f"  log in     {login}  (once, within ten minutes)",
         "Ctrl-C stops it; what runs goes on when it starts again.",
     ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from palyra.runtime.session_verbs import Sessions
     from palyra.runtime.settings import ConfigReloaded
     from palyra.runtime.undo import Undoing
+    from palyra.runtime.vault import Vault
     from palyra.tools.catalogue import Catalogue
     from palyra.transports.auth import Access
     from palyra.transports.limits import Streams
@@ -62,6 +63,7 @@ class Parts:
     models: "Models"
     catalogue: "Catalogue"
     policy: "PolicyStore"
+    vault: "Vault"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     access: "Access"
     streams: "Streams"

@@ -7,6 +7,7 @@ from palyra.journal.approvals import Approval
 from palyra.journal.runs import RunRow
 from palyra.journal.sessions import Session
 from palyra.journal.tokens import Token, TokenScope
+from palyra.journal.vault import Secret
 from palyra.policy.explain import Explanation
 from palyra.policy.store import Reloaded
 from palyra.runtime.answers import Answer as ApprovalAnswer
@@ -14,7 +15,9 @@ from palyra.runtime.gateway import Stopped, Submission, Submitted
 from palyra.runtime.session_verbs import Resolve
 from palyra.runtime.settings import ConfigReloaded
 from palyra.runtime.undo import Undo, Undone
-from palyra.transports.http import about, admin, journal, runs, sessions, watching, websocket
+from palyra.runtime.vault import VaultState
+from palyra.runtime.vault_rules import NewSecret
+from palyra.transports.http import about, admin, journal, runs, sessions, vault, watching, websocket
 from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.routes import Gives, Route
 
@@ -330,5 +333,17 @@ _ADMIN: tuple[Route[Any, Any], ...] = (
     Route(method="POST", path="/v1/logout", summary="end the browser's session", handler=admin.logout, scope=ANY_TOKEN,
           body=Nothing, gives=(Gives(204),)),
 )  # fmt: skip
+_VAULT: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/vault", summary="what secrets there are; never their values", handler=vault.look, scope="owner",
+          gives=_json(VaultState)),
+    Route(method="POST", path="/v1/vault", summary="store a secret, also in place of the one that has its name",
+          handler=vault.put, scope="owner", body=NewSecret, gives=_json(Secret), errors=(409,)),
+    Route(method="DELETE", path="/v1/vault", summary="remove a secret", handler=vault.remove, scope="owner",
+          query=vault.Which, gives=(Gives(204),), errors=(404,)),
+    Route(method="POST", path="/v1/vault/rotate", summary="give a secret another value", handler=vault.rotate, scope="owner",
+          body=vault.NewValue, gives=_json(Secret), errors=(404, 409)),
+    Route(method="POST", path="/v1/vault/rotate-key", summary="seal every secret anew under a new master key",
+          handler=vault.rotate_key, scope="owner", body=Nothing, gives=_json(vault.KeyRotated), errors=(409,)),
+)  # fmt: skip
 
-ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN)
+ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN, *_VAULT)
