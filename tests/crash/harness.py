@@ -22,7 +22,7 @@ from palyra.journal.database import Database
 from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, problems, recorded
 from tests.inprocess import daemon
 
-DOUBLE_CRASHES = 40
+DOUBLE_CRASHES = 15
 _CHILD_SECONDS = 60
 
 

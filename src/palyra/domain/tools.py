@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from palyra.domain.labels import CLEAN, Label
+
 Effect = Literal["pure", "idempotent", "reversible", "once"]
 Capability = Literal["fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"]
 Tier = Literal["none", "A", "B", "C"]
@@ -28,6 +30,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     tier: Tier = "none"
     source: str = "internal"
+    # The label of everything it returns, whatever the call; a result can only add to it.
+    yields: Label = CLEAN
 
 
 class Scope(Struct, frozen=True, omit_defaults=True):
@@ -80,9 +84,10 @@ Outcome = Literal["ok", "error", "denied", "cancelled", "interrupted", "timeout"
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What executing a tool gave. `undo` names the checkpoint that takes the effect back."""
+    """What executing a tool gave. `label` adds to what the tool always yields: where this result came from."""
 
     outcome: Outcome
     text: str
     data: Any = None
     images: tuple[str, ...] = ()
+    label: Label = CLEAN

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from palyra.domain import labels
 from palyra.domain.conversation import CallProgress
 from palyra.domain.errors import Conflict, Forbidden, PalyraError
 from palyra.domain.events import (
@@ -24,7 +25,6 @@ from palyra.domain.events import (
     encode,
 )
 from palyra.domain.ids import ApprovalId, CallId
-from palyra.domain.labels import CLEAN
 from palyra.domain.ports import CallContext
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Preview, ToolResult
@@ -220,7 +220,7 @@ class ToolFlow:
             size=len(body),
             duration_ms=self._clock.now_ms() - began,
             changes=_changes(data),
-            label=CLEAN,
+            label=labels.join([tool.spec.yields, result.label]),
             attestation=attestation,
         )
 
