@@ -1,0 +1,279 @@
+"""`http.fetch` and `http.post`: a request to a public web server, and its answer as text.
+
+They are two tools because a decision after a crash goes by a tool's effect: a GET can be repeated, a POST cannot. Whatever comes
+back was written by others, and the result says so.
+"""
+
+import asyncio
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from time import monotonic
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta, field
+
+from palyra import __version__
+from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
+from palyra.domain.ports import CallContext
+from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
+from palyra.tools import fetch_text
+from palyra.tools.catalogue import Arguments, TypedTool, declare
+from palyra.tools.fetch_cache import Cache
+from palyra.tools.fetch_follow import MOST_BYTES, Credential, Fetched, Follower
+from palyra.tools.fetch_text import Form, Reading
+from palyra.tools.net import hosts, urls
+from palyra.tools.net.exchange import Http, Request
+from palyra.tools.net.resolve import Resolver
+from palyra.tools.net.urls import Url
+
+# The value behind a reference such as vault:github, for this host and this call. Raises Forbidden or NotFound.
+Secret = Callable[[str, str, CallContext], str]
+
+SECONDS = 10.0
+_MOST_BODY = 256 << 10
+_MOST_HOSTS = 8
+_HEADERS = frozenset({"accept", "accept-language", "if-modified-since", "if-none-match", "range", "prefer"})
+_ACCEPT = "text/html, application/xhtml+xml, text/plain, application/json, application/pdf;q=0.9, */*;q=0.5"
+_REFERENCE = re.compile(r"vault:[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?")
+_SHOWN_HEADERS = frozenset({"etag", "last-modified", "retry-after", "link"})
+
+
+class FetchArguments(Arguments, frozen=True, kw_only=True):
+    url: Annotated[str, Meta(description="http or https")]
+    method: Literal["GET", "HEAD"] = "GET"
+    headers: Annotated[dict[str, str], Meta(description=f"Any of {', '.join(sorted(_HEADERS))}")] = {}
+    form: Annotated[Form, Meta(description="raw: HTML as it came")] = field(default="text", name="as")
+    hosts: Annotated[tuple[str, ...], Meta(description="Further hosts that redirects may lead to", max_length=_MOST_HOSTS)] = ()
+    auth: Annotated[str, Meta(description="vault:NAME, sent as Authorization to the first host only")] = ""
+
+
+class PostArguments(Arguments, frozen=True, kw_only=True):
+    url: Annotated[str, Meta(description="http or https")]
+    body: Annotated[str, Meta(max_length=_MOST_BODY)] = ""
+    content_type: str = "application/json"
+    headers: Annotated[dict[str, str], Meta(description=f"Any of {', '.join(sorted(_HEADERS))}")] = {}
+    form: Annotated[Form, Meta(description="raw: HTML as it came")] = field(default="text", name="as")
+    hosts: Annotated[tuple[str, ...], Meta(description="Further hosts that redirects may lead to", max_length=_MOST_HOSTS)] = ()
+    auth: Annotated[str, Meta(description="vault:NAME, sent as Authorization to the first host only")] = ""
+
+
+def tools(
+    resolver: Resolver,
+    *,
+    secret: Secret | None = None,
+    tls: ssl.SSLContext | None = None,
+    clock: Callable[[], float] = monotonic,
+) -> tuple[TypedTool, ...]:
+    """Both tools, over one cache. Without `secret` no call can use a credential."""
+    follower = Follower(Http(resolver, tls=tls), Cache(clock))
+    return (Fetch(follower, resolver, secret), Post(follower, resolver, secret))
+
+
+class _HttpTool:
+    spec: ClassVar[ToolSpec]
+    argument_type: ClassVar[type[Arguments]]
+
+    def __init__(self, follower: Follower, resolver: Resolver, secret: Secret | None) -> None:
+        self._follower = follower
+        self._resolver = resolver
+        self._secret = secret
+
+    def scope(self, arguments: object, workspace: str) -> Scope:
+        """The hosts a call may reach. Raises Refused for what no policy can permit, so that nobody is asked about it."""
+        call = _call(arguments)
+        request = self._request(call)
+        line = f"{request.method} {request.url}" + (f" with {call.auth}" if call.auth else "")
+        return Scope(program=request.method, command=line, hosts=tuple(dict.fromkeys((request.url.authority, *self._others(call)))))
+
+    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
+        name = self.spec.name
+        plain = len(scope.hosts) == 1 and " with vault:" not in scope.command
+        # A wider yes to a call with a credential is about that call, not about everything at its host.
+        narrow = Subject(name, "host", scope.hosts[0]) if plain else Subject(name, "command", scope.command)
+        return (narrow, Subject(name, "tool"))
+
+    def preview(self, arguments: object, workspace: str) -> Preview:
+        call = _call(arguments)
+        request = self._request(call)
+        lines = [f"{name}: {value}" for name, value in request.headers]
+        if call.auth:
+            lines.append(f"authorization: from {call.auth}")
+        if others := self._others(call):
+            lines.append(f"may be redirected to: {', '.join(others)}")
+        if request.body is not None:
+            lines += [f"body: {len(request.body):,} bytes", "", request.body[:2048].decode("utf-8", "replace")]
+        return Preview("request", f"{request.method} {request.url}", "\n".join(lines))
+
+    async def execute(self, arguments: object, context: CallContext) -> ToolResult:
+        call = _call(arguments)
+        credential: Credential | None = None
+        try:
+            async with asyncio.timeout(SECONDS):
+                request = self._request(call)
+                credential = self._credential(call, request.url, context)
+                permitted = frozenset((request.url.authority, *self._others(call)))
+                fetched = await self._follower.fetch(request, permitted, credential)
+                reading = await fetch_text.read(fetched.response, fetched.url, call.form)
+                result = _result(request, fetched, reading)
+        except TimeoutError:
+            result = ToolResult(outcome="timeout", text=f"{hosts.shown(call.url)} took longer than {SECONDS:g} s in all")
+        except PalyraError as error:
+            outcome: Literal["denied", "error"] = "denied" if isinstance(error, Forbidden) else "error"
+            result = ToolResult(outcome=outcome, text=error.message, data={"code": error.code})
+        return _without(result, credential, call.auth)
+
+    def _request(self, call: FetchArguments | PostArguments) -> Request:
+        url = urls.parse(call.url)
+        self._resolver.check(url.host, url.port)
+        headers = _checked(call.headers)
+        if call.auth and (not _REFERENCE.fullmatch(call.auth) or url.scheme != "https"):
+            raise InvalidInput("auth must be a reference such as vault:NAME, and the URL must begin with https")
+        if isinstance(call, FetchArguments):
+            return Request(method=call.method, url=url, headers=headers)
+        kind = (("Content-Type", _header_value("content_type", call.content_type)),)
+        return Request(method="POST", url=url, headers=(*kind, *headers), body=call.body.encode())
+
+    def _others(self, call: FetchArguments | PostArguments) -> tuple[str, ...]:
+        """The further hosts of a call, each spelt as a URL's authority would be."""
+        found: list[str] = []
+        for text in call.hosts:
+            spelt, port = urls.split_port(text.strip(), urls.PORTS["https"])
+            host = hosts.parse(spelt)
+            self._resolver.check(host, port)
+            found.append(Url("https", host, port, "/").authority)
+        return tuple(dict.fromkeys(found))
+
+    def _credential(self, call: FetchArguments | PostArguments, url: Url, context: CallContext) -> Credential | None:
+        if not call.auth:
+            return None
+        if self._secret is None:
+            raise InvalidInput("there is no vault here, so auth cannot be used")
+        value = self._secret(call.auth, url.authority, context)
+        value = value if " " in value else f"Bearer {value}"
+        if not _HEADER_VALUE.fullmatch(value):
+            raise InvalidInput(f"the value of {call.auth} cannot be sent as a header")
+        return Credential(url.authority, "Authorization", value)
+
+
+class Fetch(_HttpTool):
+    argument_type = FetchArguments
+    spec = declare(
+        "http.fetch",
+        "Fetch a public web page, document or API answer as text, at most 2 MiB.",
+        FetchArguments,
+        effect="pure",
+        capabilities=("network",),
+        limits=Limits(time_ms=int(SECONDS * 1000) + 1000, input_bytes=16 << 10, output_bytes=MOST_BYTES),
+    )
+
+
+class Post(_HttpTool):
+    argument_type = PostArguments
+    spec = declare(
+        "http.post",
+        "Send a POST request to a public web server.",
+        PostArguments,
+        effect="once",
+        capabilities=("network",),
+        limits=Limits(time_ms=int(SECONDS * 1000) + 1000, input_bytes=_MOST_BODY + (16 << 10), output_bytes=MOST_BYTES),
+    )
+
+
+def _call(arguments: object) -> FetchArguments | PostArguments:
+    assert isinstance(arguments, FetchArguments | PostArguments)
+    return arguments
+
+
+def _checked(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    for name in headers:
+        if name.lower() not in _HEADERS:
+            raise InvalidInput(f"the header {hosts.shown(name)} cannot be set; these can: {', '.join(sorted(_HEADERS))}")
+    return tuple((name.lower(), _header_value(name, value)) for name, value in headers.items())
+
+
+def _header_value(name: str, value: str) -> str:
+    if not _HEADER_VALUE.fullmatch(value):
+        raise InvalidInput(f"the value of {hosts.shown(name)} must be one line of printable ASCII")
+    return value
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _result(request: Request, fetched: Fetched, reading: Reading) -> ToolResult:
+    response, url = fetched.response, fetched.url
+    data: dict[str, Any] = {
+        "url": str(url),
+        "status": response.status,
+        "media_type": reading.media_type,
+        "bytes": len(response.body),
+        "cut": response.cut,
+        "cached": fetched.cached,
+        "hops": list(fetched.hops),
+        # For the runtime, which joins it to what the model has seen.
+        "label": {"integrity": "untrusted", "source": str(request.url)},
+    }
+    head = [_first_line(request, fetched, reading)]
+    if fetched.wanted is not None:
+        data["location"] = str(fetched.wanted)
+        head.append(
+            f"It redirects to {fetched.wanted}, which was not followed ({fetched.why}). Call {_tool(request)} with that URL to go there."
+        )
+        return ToolResult(outcome="error", text="\n".join(head), data=data)
+    if reading.title:
+        data["title"] = reading.title[:300]
+        head.append(f"Title: {reading.title[:300]}")
+    shown = response.headers if request.method == "HEAD" else {k: v for k, v in response.headers.items() if k in _SHOWN_HEADERS}
+    head += [f"{name}: {fetch_text.visible(value)[:300]}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
+    text = "\n".join(head) + (f"\n\n{reading.text}" if reading.text else "")
+    return ToolResult(outcome="ok" if response.status < 400 else "error", text=text, data=data)
+
+
+def _first_line(request: Request, fetched: Fetched, reading: Reading) -> str:
+    response = fetched.response
+    try:
+        phrase = f" {HTTPStatus(response.status).phrase}"
+    except ValueError:
+        phrase = ""
+    facts = [
+        f"{response.status}{phrase}",
+        hosts.shown(reading.media_type) or "no type",
+        f"{len(response.body):,} bytes",
+        *reading.notes,
+    ]
+    if response.cut:
+        facts.append(f"cut at {MOST_BYTES >> 20} MiB")
+    if fetched.hops:
+        facts.append(f"after {len(fetched.hops)} redirect{'s' if len(fetched.hops) > 1 else ''} from {request.url}")
+    if fetched.cached:
+        facts.append("from the cache")
+    return f"{request.method} {fetched.url}: {', '.join(facts)}"
+
+
+def _tool(request: Request) -> str:
+    return "http.post" if request.method == "POST" else "http.fetch"
+
+
+def _without(result: ToolResult, credential: Credential | None, reference: str) -> ToolResult:
+    """The result without the credential, which a server may have sent back in any part of its answer."""
+    if credential is None:
+        return result
+    secrets = (credential.value, credential.value.partition(" ")[2])
+
+    def clean(value: Any) -> Any:
+        match value:
+            case str():
+                for secret in secrets:
+                    value = value.replace(secret, f"[{reference}]")
+                return value
+            case dict():
+                return {key: clean(each) for key, each in value.items()}
+            case list():
+                return [clean(each) for each in value]
+            case _:
+                return value
+
+    return ToolResult(outcome=result.outcome, text=clean(result.text), data=clean(result.data))
