@@ -326,6 +326,11 @@ class Chat:
         self._left.clear()
         self._deciding = None
 
+    def forget_line(self) -> None:
+        """Take the last line out of the history: it holds what must not be kept."""
+        self._editor.history.pop()
+        self._editor.clear()
+
     def say(self, text: str, *styles: str) -> None:
         self.terminal.line(self._style(text, *(styles or ("dim",))))
 

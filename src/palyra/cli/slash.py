@@ -22,6 +22,7 @@ HELP = """\
 /interrupt TEXT      stop what it is saying and make it read this first
 /stop                stop the runs of this session
 /reasoning           show the reasoning in full, or folded again
+/vault NAME          store a secret; its value is asked for and not shown
 /usage               what this session has used
 /quit                leave; also Ctrl-D
 while a run works, anything else you write is queued behind it"""
@@ -121,6 +122,24 @@ def _usage(chat: Chat, rest: str) -> None:
     )
 
 
+def _vault(chat: Chat, rest: str) -> None:
+    from palyra.cli import vault
+
+    if not rest or " " in rest:
+        # Whoever wrote the value behind the name must not find it in the history later.
+        chat.forget_line()
+        raise InvalidInput("/vault NAME, and nothing else: the value is asked for, so that it is neither shown nor kept")
+    with chat.terminal.lent():
+        try:
+            value = vault.ask(rest)
+        except (EOFError, KeyboardInterrupt):
+            value = ""
+    if not value:
+        chat.say("nothing is stored")
+        return
+    chat.say(f"{clean(vault.put(chat.api, rest, value).label)} is stored: tools are given vault:{clean(rest)}")
+
+
 def _why(chat: Chat, rest: str) -> None:
     for line in why_lines(chat, rest.upper()):
         chat.terminal.line(line)
@@ -185,6 +204,7 @@ COMMANDS: dict[str, Command] = {
     "interrupt": _interrupt,
     "stop": _stop,
     "reasoning": _reasoning,
+    "vault": _vault,
     "usage": _usage,
     "quit": _quit,
     "exit": _quit,
