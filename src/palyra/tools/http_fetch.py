@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from palyra import __version__
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
@@ -22,6 +21,7 @@ from palyra.tools import fetch_text
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 from palyra.tools.fetch_cache import Cache
 from palyra.tools.fetch_follow import MOST_BYTES, Credential, Fetched, Follower
+from palyra.tools.fetch_prose import visible
 from palyra.tools.fetch_text import Form, Reading
 from palyra.tools.net import hosts, urls
 from palyra.tools.net.exchange import Http, Request
@@ -35,7 +35,6 @@ SECONDS = 10.0
 _MOST_BODY = 256 << 10
 _MOST_HOSTS = 8
 _HEADERS = frozenset({"accept", "accept-language", "if-modified-since", "if-none-match", "range", "prefer"})
-_ACCEPT = "text/html, application/xhtml+xml, text/plain, application/json, application/pdf;q=0.9, */*;q=0.5"
 _REFERENCE = re.compile(r"vault:[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?")
 _SHOWN_HEADERS = frozenset({"etag", "last-modified", "retry-after", "link"})
@@ -219,15 +218,14 @@ def _result(request: Request, fetched: Fetched, reading: Reading) -> ToolResult:
     head = [_first_line(request, fetched, reading)]
     if fetched.wanted is not None:
         data["location"] = str(fetched.wanted)
-        head.append(
-            f"It redirects to {fetched.wanted}, which was not followed ({fetched.why}). Call {_tool(request)} with that URL to go there."
-        )
+        head.append(f"It redirects to {fetched.wanted}, which was not followed ({fetched.why}).")
+        head.append(f"To go there, call {_tool(request)} with that URL.")
         return ToolResult(outcome="error", text="\n".join(head), data=data)
     if reading.title:
         data["title"] = reading.title[:300]
         head.append(f"Title: {reading.title[:300]}")
     shown = response.headers if request.method == "HEAD" else {k: v for k, v in response.headers.items() if k in _SHOWN_HEADERS}
-    head += [f"{name}: {fetch_text.visible(value)[:300]}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
+    head += [f"{name}: {visible(value)[:300]}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
     text = "\n".join(head) + (f"\n\n{reading.text}" if reading.text else "")
     return ToolResult(outcome="ok" if response.status < 400 else "error", text=text, data=data)
 

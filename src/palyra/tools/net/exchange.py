@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from palyra import __version__
 from palyra.domain.errors import InvalidInput, Unavailable
 from palyra.tools.net import connect, decoding
 from palyra.tools.net.connect import Line
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 64 << 10
 _PIECE = 64 << 10
+_ACCEPT = "text/html, application/xhtml+xml, text/plain, application/json, application/pdf;q=0.9, */*;q=0.5"
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -80,7 +82,9 @@ async def _converse(line: Line, request: Request, most: int) -> Response:
 def _opening(request: Request) -> "h11.Request":
     import h11
 
-    headers = [("Host", request.url.authority), *request.headers]
+    headers = [("Host", request.url.authority), ("User-Agent", f"palyra/{__version__}"), *request.headers]
+    if not any(name.lower() == "accept" for name, _ in request.headers):
+        headers.append(("Accept", _ACCEPT))
     headers += [("Accept-Encoding", decoding.ACCEPTED), ("Connection", "close")]
     if request.body is not None:
         headers.append(("Content-Length", str(len(request.body))))
