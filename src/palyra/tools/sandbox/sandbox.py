@@ -1,0 +1,123 @@
+"""The one door to processes: finds out once what this machine can enforce, and starts commands under it or not at all.
+
+The rule: no silent downgrade. A call names the tier it needs; a machine that gives less refuses it and says why.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+
+import msgspec
+
+from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
+from palyra.domain.tools import Tier
+from palyra.tools import work
+from palyra.tools.sandbox.command import STRENGTH, Caps, Command, Probe
+from palyra.tools.sandbox.masks import Masks
+from palyra.tools.sandbox.process import Process
+
+# Each of these must hold inside, or the tier is not what it says. Files are opened and not written: a wall that is not there is
+# noticed without harm. (`test -w` would not do, Landlock answers only to opening.)
+_CLOSED = "! (: >>/proc/sys/kernel/core_pattern) 2>/dev/null && ! (: </etc/shadow) 2>/dev/null && ! ls /root/. >/dev/null 2>&1"
+_CHECK = {"C": f"{_CLOSED} && test ! -e /run/. && test ! -e /var/. && echo contained", "B": f"{_CLOSED} && echo contained"}
+_NOT_A_WORKSPACE = ("/", "/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var", "/bin", "/lib", "/boot")
+
+
+class Sandbox:
+    """`readable` are more folders with programs, shown read-only. `hidden` are folders of the daemon, closed wherever they lie.
+
+    `most` keeps it from using a stronger tier. `python` runs the helpers that need a process of their own.
+    """
+
+    def __init__(
+        self, *, readable: Sequence[str] = (), hidden: Sequence[str] = (), most: Tier = "C", python: str = sys.executable
+    ) -> None:
+        self._python = python
+        self._readable = tuple(readable)
+        self._hidden = tuple(hidden)
+        self._most = most
+        self._masks = Masks()
+        self._probed: asyncio.Task[Probe] | None = None
+        self._bwrap: str | None = None
+
+    async def probe(self) -> Probe:
+        """Which tier there is. Tried once, by running a command in it; everybody who asks meanwhile waits for the same answer."""
+        if self._probed is None or (self._probed.done() and self._probed.cancelled()):
+            self._probed = asyncio.ensure_future(self._find())
+        return await asyncio.shield(self._probed)
+
+    async def start(self, command: Command) -> Process:
+        """Start a command in at least the tier it asks for. Raises Forbidden where there is only a weaker one."""
+        found = await self.probe()
+        if STRENGTH.index(found.tier) < max(STRENGTH.index(command.tier), STRENGTH.index("B")):
+            raise Forbidden(
+                f"this needs sandbox tier {command.tier} and this machine gives tier {found.tier}: {found.reason}",
+                needed=command.tier,
+                tier=found.tier,
+            )
+        return await self._start(_checked(command, self._hidden), found.tier)
+
+    async def _start(self, command: Command, tier: Tier) -> Process:
+        if tier == "B":
+            from palyra.tools.sandbox import tier_b
+
+            return await tier_b.start(self._python, command, self._readable)
+        from palyra.tools.sandbox import tier_c
+
+        assert self._bwrap is not None
+        masks = await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
+        return await tier_c.start(tier_c.Tools(self._bwrap, self._python), command, masks, self._readable)
+
+    async def _find(self) -> Probe:
+        reasons: list[str] = []
+        if self._most == "C":
+            from palyra.tools.sandbox import bubblewrap
+
+            self._bwrap = bubblewrap.find()
+            why = "there is no bwrap; install bubblewrap" if self._bwrap is None else await self._try("C")
+            if not why:
+                return Probe("C", f"bubblewrap ({self._bwrap})")
+            reasons.append(f"tier C: {why}")
+        if self._most in ("B", "C"):
+            why = _no_landlock() or await self._try("B")
+            if not why:
+                return Probe("B", "Landlock", "; ".join(reasons))
+            reasons.append(f"tier B: {why}")
+        return Probe("A", "no processes", "; ".join(reasons))
+
+    async def _try(self, tier: Tier) -> str:
+        """Why a tier does not work here, or nothing."""
+        workspace = tempfile.mkdtemp(prefix="palyra-probe-")
+        argv = ("/bin/sh", "-c", _CHECK[tier])
+        command = Command(argv=argv, cwd=workspace, workspace=workspace, caps=Caps(time_s=10.0), tier=tier)
+        try:
+            async with await self._start(command, tier) as process:
+                said = b"".join([chunk async for chunk in process.output()])
+                ended = await process.wait()
+        except (PalyraError, OSError) as error:
+            return str(error)
+        finally:
+            os.rmdir(workspace)
+        text = said.decode(errors="replace").strip()
+        return "" if ended.code == 0 and text == "contained" else f"a test command was not contained: {ended.code} {text[:300]}"
+
+
+def _no_landlock() -> str:
+    from palyra.tools.sandbox import confine, seccomp, tier_b
+
+    abi = confine.landlock_abi()
+    if abi < tier_b.LEAST_ABI:
+        return f"the kernel has Landlock generation {abi} and {tier_b.LEAST_ABI} is needed"
+    return "" if seccomp.supported() else "there is no system call filter for this kind of processor"
+
+
+def _checked(command: Command, hidden: tuple[str, ...]) -> Command:
+    """The command with real paths; a workspace that would uncover the system is refused."""
+    workspace, cwd = os.path.realpath(command.workspace), os.path.realpath(command.cwd)
+    if workspace in _NOT_A_WORKSPACE or not os.path.isdir(workspace):
+        raise InvalidInput(f"{workspace} cannot be a workspace for commands")
+    if cwd != workspace and not cwd.startswith(workspace.rstrip("/") + "/"):
+        raise Forbidden(f"{cwd} lies outside the workspace {workspace}")
+    return msgspec.structs.replace(command, workspace=workspace, cwd=cwd, hidden=(*hidden, *command.hidden))

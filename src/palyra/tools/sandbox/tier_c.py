@@ -1,0 +1,120 @@
+"""Starting a command inside bubblewrap: spawn, learn its first process, set its limits, open the gate."""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain.errors import Unavailable
+from palyra.tools.sandbox import bubblewrap, cgroups, relay, seccomp, spawning, system
+from palyra.tools.sandbox.command import Caps, Command
+from palyra.tools.sandbox.descriptors import Reader, held
+from palyra.tools.sandbox.masks import Mask
+from palyra.tools.sandbox.process import Process
+
+_LONGEST_START_S = 20.0
+_INFO_BYTES = 4096
+
+
+class _Info(Struct, rename={"child_pid": "child-pid"}):
+    """What bubblewrap tells about the sandbox it made."""
+
+    child_pid: int
+
+
+class Tools(Struct, frozen=True):
+    """The programs that make a sandbox."""
+
+    bwrap: str
+    python: str
+
+
+class _Namespace:
+    """Ends a tree through the first process of its pid namespace: when that dies the kernel kills all others."""
+
+    def __init__(self, root: "subprocess.Popen[bytes]") -> None:
+        self._root = root
+        self._first = -1
+        self.ended = False
+
+    def found(self, pid: int) -> None:
+        self._first = os.pidfd_open(pid)
+        if self.ended:
+            self.end()
+
+    def end(self) -> None:
+        self.ended = True
+        with contextlib.suppress(ProcessLookupError):
+            if self._first >= 0:
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            else:
+                self._root.kill()
+
+    def close(self) -> None:
+        if self._first >= 0:
+            os.close(self._first)
+            self._first = -1
+
+
+async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable: Sequence[str]) -> Process:
+    """The command, running. It has not done anything before all its limits are in force."""
+    port = relay.PORT if command.network else 0
+    info_out, info_in = os.pipe()
+    given = {path: held(text.encode(), "stub") for path, text in system.STUBS.items()}
+    filters = held(seccomp.program(), "seccomp") if seccomp.supported() else -1
+    lines = bubblewrap.options(command, masks, readable, f"http://127.0.0.1:{port}" if port else "", given)
+    lines += ["--info-fd", str(info_in), *(["--seccomp", str(filters)] if filters >= 0 else [])]
+    # Through a descriptor: arguments of a process can be read by everybody on the machine, and the environment may hold a secret.
+    arguments = held(b"".join(line.encode() + b"\0" for line in lines), "arguments")
+    passed = [info_in, arguments, *given.values(), *([filters] if filters >= 0 else [])]
+    info = Reader(info_out)
+    try:
+        root, pipes = spawning.spawn([tools.bwrap, "--args", str(arguments), "--", *bubblewrap.gated(command)], command, passed)
+    except OSError as error:
+        info.close()
+        raise Unavailable(f"bubblewrap could not be started: {error}") from error
+    finally:
+        for descriptor in passed:
+            os.close(descriptor)
+    ender = _Namespace(root)
+    group = spawning.group(command.caps)
+    process = Process(command, root, ender, pipes, group)
+    try:
+        async with asyncio.timeout(_LONGEST_START_S):
+            await _open_gate(tools, process, info, ender, group)
+    except BaseException as error:
+        said = pipes.stdout.at_hand()
+        async with process:
+            pass
+        if isinstance(error, TimeoutError | msgspec.DecodeError | OSError):
+            why = said.decode(errors="replace").strip() or str(error)
+            raise Unavailable(f"the sandbox did not start: {why[:500]}") from error
+        raise
+    finally:
+        info.close()
+    return process
+
+
+async def _open_gate(tools: Tools, process: Process, info: Reader, ender: _Namespace, group: cgroups.Group | None) -> None:
+    command = process.command
+    first = msgspec.json.decode(await info.read_all(_INFO_BYTES), type=_Info).child_pid
+    ender.found(first)
+    if group is not None:
+        group.enter(first)
+    _limit(first, command.caps, grouped=group is not None)
+    if command.network is not None:
+        process.on_exit.append(await relay.start(tools.python, first, command.network.socket_path))
+    await process.stdin.write(b"go\n")
+    if command.stdin == "null":
+        process.stdin.close()
+
+
+def _limit(pid: int, caps: Caps, *, grouped: bool) -> None:
+    for kind, most in spawning.rlimits(caps, grouped=grouped).items():
+        resource.prlimit(pid, kind, (most, most))
