@@ -54,10 +54,10 @@ class Opened:
 
 
 @asynccontextmanager
-async def opened(home: Path) -> AsyncIterator[Opened]:
+async def opened(home: Path, database: type[Database] = Database) -> AsyncIterator[Opened]:
     (home / "keys").mkdir(mode=0o700, exist_ok=True)
     clock, redactor = Clock(), Redactor(b"test key")
-    db = Database(Sqlite(home / "journal.db"), clock.now_ms)
+    db = database(Sqlite(home / "journal.db"), clock.now_ms)
     db.open()
     vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
     await vault.open()

@@ -293,7 +293,7 @@ class Vault:
 
     async def _load(self) -> None:
         wrapped, rows = await self._db.read(lambda tx: (vault.wrapped_key(tx), vault.stored(tx)))
-        self._locked, self._keys = "", None
+        said, self._locked, self._keys = self._locked, "", None
         if wrapped is not None:
             try:
                 self._keys = await asyncio.to_thread(self._unlock, wrapped)
@@ -301,7 +301,7 @@ class Vault:
                 self._locked = error.message
         elif rows:
             self._locked = "the journal holds secrets but not their key: restore it from a backup, or remove the secrets"
-        if self._locked:
+        if self._locked and self._locked != said:
             log.warning("the vault is locked: %s", self._locked)
         self._held = {_Place(secret.scope, secret.name): _Held(secret, self._opened(secret, sealed)) for secret, sealed in rows}
         self._stale = False
