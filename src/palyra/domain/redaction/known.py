@@ -10,8 +10,8 @@ from urllib.parse import quote, quote_plus
 BREAK = re.compile(r"[\s\u0e00-\u0eff\u1780-\u17ff\u2e80-\U0010ffff]")
 SHORTEST = 4
 SHORTEST_ENCODED = 6
-# What a text of plain words is made of; see `StreamRedactor`.
-_WORDS = re.compile(r"[A-Za-z'\s,.!?;()]+")
+# What can stand in a text of plain, short words; see `StreamRedactor`.
+_WORDS = re.compile(r"[A-Za-z']{0,15}(?:[\s,.!?;()]+[A-Za-z']{0,15})*")
 _BASE64_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
