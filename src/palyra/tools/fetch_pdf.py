@@ -48,6 +48,7 @@ async def text_of(pdf: bytes) -> str:
 
 
 def _main() -> int:
+    import codecs
     import ctypes
     import resource
     import signal
@@ -58,6 +59,7 @@ def _main() -> int:
         import pypdfium2  # type: ignore[import-untyped]
     except ImportError:
         return _NO_READER
+    codecs.lookup("utf-16-le")  # PDFium's text comes in it
     # Everything is loaded: from here on no file is opened, none is written, and nothing is started.
     for what, most in (
         (resource.RLIMIT_AS, _MEMORY),
