@@ -31,7 +31,7 @@ check: $(VENV)/.develops
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.develops
-	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	$(BIN)/python -m bench $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

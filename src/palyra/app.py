@@ -11,7 +11,7 @@ import msgspec
 
 from palyra import config
 from palyra.config import Chosen, Config, Loaded, Provider
-from palyra.domain.errors import ConfigInvalid
+from palyra.domain.errors import ConfigInvalid, PalyraError
 from palyra.domain.events import AdminChanged, Budgets
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
 from palyra.domain.ports import ModelProvider
@@ -121,16 +121,15 @@ async def start(
 
     hub = Hub()
     lives = LiveSessions(db)
-    model_turns = ModelTurns(db, hub, models, Assembler(catalogue.specs()), redactor, clock)
+    model_turns = ModelTurns(hub, models, Assembler(catalogue.specs()), redactor, clock)
     settings = _settings(loaded.config)
     judging = Judging(db, catalogue, policy, redactor, clock, settings)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
     runs = Runs(db, lives, model_turns, tool_flow)
-    answers = Answers(db, runs, judging, catalogue, policy, redactor, clock, policy_folder)
+    answers = Answers(db, judging, catalogue, policy, redactor, clock, policy_folder)
     gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings)
     sessions = Sessions(
         db,
-        lives,
         runs,
         redactor,
         clock,
@@ -139,7 +138,11 @@ async def start(
     )
 
     async def policy_changed(change: Reloaded) -> None:
-        await _record_reload(db, change)
+        try:
+            await _record_reload(db, change)
+        except PalyraError as error:
+            # The policies are in force whether or not the journal can say so now.
+            log.error("a change of policy could not be recorded: %s", error.message)
 
     await gateway.start()
     return Daemon(
@@ -158,7 +161,7 @@ async def start(
         answers=answers,
         gateway=gateway,
         sessions=sessions,
-        undoing=Undoing(db, checkpoints),
+        undoing=Undoing(db, checkpoints, redactor),
         settings=settings,
         http=http,
         reloader=asyncio.create_task(watch(policy, policy_changed)),
@@ -172,19 +175,19 @@ def _here(forbidden: tuple[str, ...]) -> str:
 
 
 def _key(path: Path) -> bytes:
-    """32 random bytes that are made once and stay."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        key = path.read_bytes()
-        if len(key) != 32:
-            raise ConfigInvalid(f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup") from None
-        return key
-    key = os.urandom(32)
-    with os.fdopen(descriptor, "wb") as handle:
-        handle.write(key)
-        handle.flush()
-        os.fsync(handle.fileno())
+    """32 random bytes that are made once and stay. They appear whole or not at all, whenever the power goes."""
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        config.write_private(fresh, os.urandom(32))
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass  # Somebody else was faster: theirs counts.
+        finally:
+            fresh.unlink()
+    key = path.read_bytes()
+    if len(key) != 32:
+        raise ConfigInvalid(f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup")
     return key
 
 

@@ -6,7 +6,7 @@ own. Both are pure: the same entries always give the same conversation and the s
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -26,7 +26,6 @@ from palyra.domain.events import (
     RunFailed,
     RunResumed,
     RunStarted,
-    SessionBranched,
     SessionCompacted,
     SessionReset,
     ToolDecided,
@@ -55,6 +54,13 @@ class CallProgress:
     attempts: int = 0
     finished: ToolFinished | None = None
     undone: bool = False
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Those a person put in their place, else those proposed, else those the model wrote."""
+        if self.answered is not None and self.answered.arguments is not None:
+            return self.answered.arguments
+        return self.proposed.arguments if self.proposed is not None else self.call.arguments
 
     @property
     def ready(self) -> bool:
@@ -141,44 +147,45 @@ class Conversation:
         self.notes: list[str] = []
         self.seq = 0
 
-    def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent) -> None:
-        """Fold one entry in. Raises IllegalTransition, and changes nothing, if the run's state forbids it."""
+    def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent, offset: int = 0) -> None:
+        """Fold one entry in. Raises IllegalTransition, and changes nothing, if the run's state forbids it.
+
+        `offset` turns an ancestor's positions into this session's own count; it applies to positions inside events too.
+        """
+        seq += offset
         match event:
             case SessionReset():
                 self.turns.clear()
                 self.notes.clear()
                 self.label = labels.CLEAN
             case SessionCompacted():
-                kept = [turn for turn in self.turns if turn.seq > event.upto_seq]
+                kept = [turn for turn in self.turns if turn.seq > event.upto_seq + offset]
                 self.turns = [Summary(seq, seq, event.summary), *kept]
-            case SessionBranched() if event.child == self.session_id:
-                self._cut_off(seq)
             case ToolUndone():
                 self._undo(event)
             case _ if run_id:
-                self._apply_run(seq, RunId(run_id), time_ms, event)
+                self._apply_run(seq, RunId(run_id), time_ms, event, offset)
         self.seq = seq
 
-    def _cut_off(self, seq: int) -> None:
+    def cut_off(self) -> None:
         """A branch begins here: the parent's runs are not ours to finish, but what was said in them was said."""
         for run in list(self.runs.values()):
             if run.begun:
-                self._join_inputs(run, seq, seq)
+                self._join_inputs(run, self.seq, self.seq)
         self.runs.clear()
 
     def _undo(self, event: ToolUndone) -> None:
         found = self.find_call(event.call_id)
-        if found is None:
-            return
-        call = found[1]
         if event.why == "settled":
-            call.started = None
+            if found is not None:
+                found[1].started = None
         else:
-            call.undone = True
+            if found is not None:
+                found[1].undone = True
             paths = ", ".join(change.path for change in event.changes)
-            self.notes.append(f"The user undid your call of {call.call.tool} ({paths}).")
+            self.notes.append(f"The user undid your call of {event.tool or 'a tool'} ({paths}).")
 
-    def _apply_run(self, seq: int, run_id: RunId, time_ms: int, event: AnyEvent) -> None:
+    def _apply_run(self, seq: int, run_id: RunId, time_ms: int, event: AnyEvent, offset: int) -> None:
         run = self.runs.get(run_id)
         if run is None:
             # The beginning of a window may cut a finished run in two: what is left of it has nothing to tell.
@@ -196,9 +203,11 @@ class Conversation:
             case InputReceived():
                 run.inputs.append((seq, event))
             case InputAssembled():
-                self._join_inputs(run, event.upto_seq, seq)
+                self._join_inputs(run, event.upto_seq + offset, seq, event.notes)
+                # What slid out of the window still counts: the label of what the model has seen is part of the event.
+                self.label = labels.join([self.label, *(part.label for part in event.parts)])
                 if event.from_seq is not None:
-                    self.turns = [turn for turn in self.turns if turn.accepted_seq >= event.from_seq]
+                    self.turns = window(self.turns, event.from_seq + offset)
             case ModelReplied():
                 self._reply(run, seq, event)
             case ToolProposed() | ToolDecided() | ToolStarted() | ToolFinished() | ApprovalRequested() | ApprovalResolved():
@@ -210,11 +219,12 @@ class Conversation:
             case _:
                 pass
 
-    def _join_inputs(self, run: RunProgress, upto_seq: int, seq: int) -> None:
+    def _join_inputs(self, run: RunProgress, upto_seq: int, seq: int, notes: tuple[str, ...] | None = None) -> None:
         joined = tuple(event for at, event in run.inputs if at <= upto_seq)
         run.inputs = [(at, event) for at, event in run.inputs if at > upto_seq]
         if joined:
-            self.turns.append(UserTurn(seq, run.run_id, run.accepted_seq, joined, tuple(self.notes)))
+            told = tuple(self.notes) if notes is None else notes
+            self.turns.append(UserTurn(seq, run.run_id, run.accepted_seq, joined, told))
             self.notes.clear()
             self.label = labels.join([self.label, *(event.label for event in joined)])
 
@@ -265,13 +275,6 @@ class Conversation:
             self._join_inputs(run, seq, seq)
         del self.runs[run.run_id]
 
-    def current(self) -> RunProgress | None:
-        """The run that works or waits now, if there is one."""
-        for run in self.runs.values():
-            if run.state in run_state.ACTIVE:
-                return run
-        return None
-
     def find_call(self, call_id: str) -> tuple[ModelTurn, CallProgress] | None:
         for turn in reversed(self.turns):
             if isinstance(turn, ModelTurn):
@@ -279,6 +282,11 @@ class Conversation:
                     if call.call.id == call_id:
                         return turn, call
         return None
+
+
+def window(turns: Iterable[Turn], from_seq: int) -> list[Turn]:
+    """The turns of runs accepted at or behind a position, and every summary."""
+    return [turn for turn in turns if isinstance(turn, Summary) or turn.accepted_seq >= from_seq]
 
 
 def fold(entries: Iterable[tuple[int, str, int, AnyEvent]]) -> Conversation:
@@ -336,13 +344,14 @@ def what_next(run: RunProgress) -> Next:
     reason = run.waits_for
     if reason is not None:
         return Wait(reason)
+    calls = run.last.calls if run.last is not None else []
+    in_doubt = next((call for call in calls if call.started and not call.finished), None)
+    if in_doubt is not None:
+        # Before any budget: what was begun must be settled, however late it is.
+        return Settle(in_doubt.call.id)
     if run.active_ms >= run.budgets.active_ms:
         return GiveUp("time_budget")
     if run.last is not None:
-        calls = run.last.calls
-        in_doubt = next((call for call in calls if call.started and not call.finished), None)
-        if in_doubt is not None:
-            return Settle(in_doubt.call.id)
         undecided = tuple(call.call.id for call in calls if not call.decided and not call.finished)
         if undecided:
             if run.calls > run.budgets.calls:

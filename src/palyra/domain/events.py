@@ -133,6 +133,8 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
     parts: tuple[AssembledPart, ...]
     tokens: int
     budget: int
+    # What the daemon told the model with the new input: work of its that was undone.
+    notes: tuple[str, ...] = ()
     from_seq: int | None = None
 
 
@@ -197,7 +199,6 @@ class ToolStarted(Event, frozen=True, kw_only=True, tag="tool.started"):
     call_id: CallId
     key: str
     attempt: int = 1
-    checkpoint: str = ""
 
 
 class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
@@ -217,6 +218,7 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
 class ToolUndone(Event, frozen=True, kw_only=True, tag="tool.undone"):
     call_id: CallId
     changes: tuple[FileChange, ...]
+    tool: str = ""
     why: Literal["undo", "settled"] = "undo"
 
 

@@ -35,7 +35,11 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class Scope(Struct, frozen=True, omit_defaults=True):
-    """What a decision is about. Paths are absolute and resolved; `workspace` is the root they were resolved in."""
+    """What a decision is about. Paths are absolute and resolved; `workspace` is the root they were resolved in.
+
+    `capabilities` are what this call needs beyond what its tool declares. `harmless` is true only where the tool has proved from
+    the arguments that the call reads inside the workspace and does nothing else.
+    """
 
     paths: tuple[str, ...] = ()
     workspace: str = ""
@@ -43,6 +47,8 @@ class Scope(Struct, frozen=True, omit_defaults=True):
     command: str = ""
     hosts: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+    harmless: bool = False
 
 
 class Subject(Struct, frozen=True):

@@ -89,11 +89,15 @@ def settle(tx: Tx, resolution: ApprovalResolved, position: int) -> None:
     )
 
 
-def get(tx: Tx, approval_id: str, principal: str) -> Approval:
+def find(tx: Tx, approval_id: str) -> Approval | None:
     row = tx.one(f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.approval_id = :approval_id", approval_id=approval_id)
-    if row is None:
+    return _approval(row) if row else None
+
+
+def get(tx: Tx, approval_id: str, principal: str) -> Approval:
+    approval = find(tx, approval_id)
+    if approval is None:
         raise NotFound(f"there is no approval {approval_id}", approval_id=approval_id)
-    approval = _approval(row)
     if approval.owner != principal:
         raise Forbidden("this approval is someone else's to answer", approval_id=approval_id)
     return approval

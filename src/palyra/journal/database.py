@@ -6,6 +6,7 @@ so cancelling one cannot wedge the store, and nothing is told to anyone before i
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from typing import Any, Protocol, TypeVar, cast
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.events import AnyEvent
 
+log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
 Row = tuple[Any, ...]
 MOST_STEPS_PER_COMMIT = 512
@@ -275,7 +277,11 @@ class Database:
     def _settle(self, batch: list[_Job]) -> None:
         appended = [entry for job in batch for entry in job.appended]
         if appended:
-            self.on_commit(appended)
+            try:
+                self.on_commit(appended)
+            except Exception:
+                # What is durable is durable: whoever waits for it is told, whatever a listener does.
+                log.exception("a listener failed on a commit")
         for job in batch:
             if job.future.done():
                 continue

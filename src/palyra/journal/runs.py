@@ -10,6 +10,7 @@ from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin
 from palyra.journal.database import Tx
 
+_UNFINISHED = "state IN ('accepted', 'in_progress', 'waiting')"
 _COLUMNS = "run_id, session_id, principal, origin, state, reason, created_ms, started_ms, ended_ms, heartbeat_ms"
 
 
@@ -71,13 +72,22 @@ def unfinished_by_state(tx: Tx) -> dict[str, int]:
     return {str(state): int(count) for state, count in rows}
 
 
-def unfinished(tx: Tx, *, session_id: str = "", principal: str = "") -> list[RunRow]:
-    """Runs that have not ended, oldest first: of one session, of one principal, or all of them."""
+def unfinished(tx: Tx) -> list[RunRow]:
+    """Every run that has not ended, oldest first."""
+    return [_run(row) for row in tx.all(f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} ORDER BY accepted_position")]
+
+
+def unfinished_of_session(tx: Tx, session_id: str) -> list[RunRow]:
     rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM runs WHERE state IN ('accepted', 'in_progress', 'waiting')
-            AND (:session_id = '' OR session_id = :session_id) AND (:principal = '' OR principal = :principal)
-        ORDER BY accepted_position""",
+        f"SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND {_UNFINISHED} ORDER BY accepted_position",
         session_id=session_id,
+    )
+    return [_run(row) for row in rows]
+
+
+def unfinished_of_principal(tx: Tx, principal: str) -> list[RunRow]:
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM runs WHERE principal = :principal AND {_UNFINISHED} ORDER BY accepted_position",
         principal=principal,
     )
     return [_run(row) for row in rows]
@@ -122,7 +132,7 @@ def add_submission(tx: Tx, row: SubmissionRow) -> None:
 def waiting_inputs(tx: Tx, session_id: str) -> int:
     """How many inputs lie in the session's mailbox: accepted, and not begun."""
     row = tx.one(
-        """SELECT count(*) FROM submissions s JOIN runs r ON r.run_id = s.run_id
+        """SELECT count(*) FROM runs r JOIN submissions s ON s.run_id = r.run_id
         WHERE r.session_id = :session_id AND r.state = 'accepted'""",
         session_id=session_id,
     )
@@ -148,3 +158,11 @@ def unread_inputs(tx: Tx, run_id: str) -> int:
         run_id=run_id,
     )
     return int(row[0]) if row else 0
+
+
+def inputs_after(tx: Tx, run_id: str, seq: int) -> bool:
+    """Whether an input has joined a run behind a position of its tape."""
+    found = tx.one(
+        "SELECT 1 FROM entries WHERE run_id = :run_id AND seq > :seq AND kind = 'input.received' LIMIT 1", run_id=run_id, seq=seq
+    )
+    return found is not None

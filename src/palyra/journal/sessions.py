@@ -11,6 +11,8 @@ from palyra.journal import tape
 from palyra.journal.database import Tx
 
 TITLE_LENGTH = 72
+_EVERYTHING = 1 << 53
+_MOST_ANCESTORS = 64
 _COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace, s.created_ms, s.updated_ms,
     s.archived, s.parent_id, s.parent_seq, s.fold_from, coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
 
@@ -98,8 +100,8 @@ def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) 
         "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE session_id = :child",
         parent=parent.session_id,
         seq=parent_seq,
-        # Positions of the parent are counted back from the child's beginning: 0 is the entry branched at.
-        fold=1 - parent_seq,
+        # Positions of ancestors are counted back from the child's beginning, 0 being the entry branched at: all of them.
+        fold=-_EVERYTHING,
         child=child_id,
     )
     event = SessionBranched(parent=parent.session_id, parent_seq=parent_seq, child=SessionId(child_id))
@@ -151,10 +153,6 @@ def title_from(text: str) -> str:
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
 
 
-def slide_window(tx: Tx, session_id: str, fold_from: int) -> None:
-    tx.run("UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq", seq=fold_from, id=session_id)
-
-
 def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | None, limit: int) -> list[Session]:
     """The owner's sessions, last used first, paged by (updated_ms, session_id)."""
     updated_ms, session_id = before or (1 << 62, "~")
@@ -196,27 +194,40 @@ class Stretch(Struct, frozen=True):
 
 
 def lineage(tx: Tx, session: Session) -> list[Stretch]:
-    """The stretches a session's conversation is folded from, oldest first: its ancestors', then its own."""
-    stretches = [Stretch(session.session_id, max(1, session.fold_from), 1 << 62, 0)]
-    offset, floor, at = 0, session.fold_from, session
-    while at.parent_id and floor + offset <= 0:
-        offset += at.parent_seq
+    """The stretches a session's conversation is folded from, oldest first: its ancestors', then its own.
+
+    Going back ends where the window begins, or where an ancestor's conversation began anew.
+    """
+    stretches = [Stretch(session.session_id, max(1, session.fold_from), _EVERYTHING, 0)]
+    offset, at = 0, session
+    while at.parent_id and session.fold_from + offset <= 0:
+        upto = at.parent_seq
+        offset += upto
         parent = find(tx, session_id=at.parent_id)
         if parent is None:
             break
-        first = max(1, floor + offset if at is session else 1, _last_mark(tx, parent.session_id, at.parent_seq))
-        stretches.append(Stretch(parent.session_id, first, at.parent_seq, -offset))
+        first = max(1, session.fold_from + offset, _last_reset(tx, parent.session_id, upto))
+        stretches.append(Stretch(parent.session_id, first, upto, -offset))
         if first > 1:
             break
-        at, floor = parent, parent.fold_from
+        at = parent
     return stretches[::-1]
 
 
-def _last_mark(tx: Tx, tape_id: str, upto: int) -> int:
+def _last_reset(tx: Tx, tape_id: str, upto: int) -> int:
     """Where the conversation last began anew at or before a position."""
     row = tx.one(
-        """SELECT max(seq) FROM entries WHERE tape = :tape AND seq <= :upto AND kind IN ('session.reset', 'session.compacted')""",
-        tape=tape_id,
-        upto=upto,
+        "SELECT max(seq) FROM entries WHERE tape = :tape AND seq <= :upto AND kind = 'session.reset'", tape=tape_id, upto=upto
     )
     return int(row[0]) if row and row[0] else 1
+
+
+def ancestors(tx: Tx, session_id: str) -> list[str]:
+    """A session and those it was branched from, itself first."""
+    found = [session_id]
+    while len(found) < _MOST_ANCESTORS:
+        row = tx.one("SELECT parent_id FROM sessions WHERE session_id = :id", id=found[-1])
+        if not row or not row[0]:
+            break
+        found.append(str(row[0]))
+    return found

@@ -83,6 +83,31 @@ class SqliteConnection:
         self.raw.close(True)
 
 
+def ready_to_restore(journal: Path) -> Path:
+    """Where a backup lies that is to take the journal's place."""
+    return journal.with_name(journal.name + ".restore")
+
+
+def finish_restore(journal: Path) -> None:
+    """Put a backup that is ready in the journal's place. The old log must go first: it would be applied to the new file."""
+    ready = ready_to_restore(journal)
+    if not ready.exists():
+        return
+    for suffix in ("-wal", "-shm"):
+        journal.with_name(journal.name + suffix).unlink(missing_ok=True)
+    sync_folder(journal.parent)
+    os.replace(ready, journal)
+    sync_folder(journal.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class Sqlite:
     """The dialect. `vfs` exists so that tests can put a failing disk underneath."""
 
@@ -92,6 +117,7 @@ class Sqlite:
         self._migrated = False
 
     def open_writer(self) -> Connection:
+        finish_restore(self.path)
         # Nobody else may read the journal: the file is made with its mode, not changed afterwards.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = SqliteConnection(self._connect(apsw.SQLITE_OPEN_READWRITE))

@@ -10,7 +10,7 @@ import apsw
 from palyra.domain.errors import ChainBroken, Conflict, NotFound
 from palyra.journal import verify
 from palyra.journal.database import Tx
-from palyra.journal.sqlite import Sqlite
+from palyra.journal.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
 
 _PAGES_AT_ONCE = 2_000
 _GUARDS = {"entries_are_never_changed", "entries_are_never_deleted"}
@@ -49,26 +49,33 @@ def backup(source: Path, target: Path, progress: Callable[[int, int], None] = la
 
 
 def restore(source: Path, journal: Path, set_aside: Path) -> verify.Report:
-    """Put a verified backup in the journal's place; the present journal is kept at `set_aside`. The daemon must not run."""
+    """Put a verified backup in the journal's place; the present journal is kept at `set_aside`. The daemon must not run.
+
+    There is one moment at which it happens: when the copy gets its last name. Before it nothing has changed; after it, whoever
+    opens the journal next finishes the work, however often the power goes.
+    """
     if not source.exists():
         raise NotFound(f"there is no backup at {source}", path=str(source))
     report = inspect(source)
     if not report.ok:
         raise ChainBroken(f"the backup {source} does not verify, so it was not restored: {report.bad}")
-    fresh = journal.with_name(journal.name + ".restoring")
-    shutil.copyfile(source, fresh)
-    os.chmod(fresh, 0o600)
-    with open(fresh, "rb") as handle:
-        os.fsync(handle.fileno())
     for suffix in ("", "-wal", "-shm"):
         present = journal.with_name(journal.name + suffix)
         if present.exists():
-            os.rename(present, set_aside.with_name(set_aside.name + suffix))
-    os.rename(fresh, journal)
-    folder = os.open(journal.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+            _copy(present, set_aside.with_name(set_aside.name + suffix))
+    fresh = journal.with_name(journal.name + ".restoring")
+    _copy(source, fresh)
+    os.rename(fresh, ready_to_restore(journal))
+    sync_folder(journal.parent)
+    finish_restore(journal)
     return report
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    os.chmod(target, 0o600)
+    with open(target, "rb") as handle:
+        os.fsync(handle.fileno())
 
 
 def inspect(path: Path, progress: Callable[[int], None] = lambda entries: None) -> verify.Report:

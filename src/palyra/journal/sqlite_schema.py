@@ -21,7 +21,7 @@ MIGRATIONS = (
             "CREATE UNIQUE INDEX entries_by_tape ON entries (tape, seq)",
             "CREATE INDEX entries_by_run ON entries (run_id, seq) WHERE run_id <> ''",
             """CREATE INDEX entries_marks ON entries (tape, seq)
-                WHERE kind IN ('session.reset', 'session.compacted')""",
+                WHERE kind = 'session.reset'""",
             """CREATE TRIGGER entries_are_never_changed BEFORE UPDATE ON entries
                 BEGIN SELECT raise(ABORT, 'the journal is append-only'); END""",
             """CREATE TRIGGER entries_are_never_deleted BEFORE DELETE ON entries
@@ -73,6 +73,8 @@ MIGRATIONS = (
                 digest BLOB NOT NULL,
                 seq INTEGER NOT NULL
             ) WITHOUT ROWID""",
+            "CREATE INDEX runs_unfinished_by_principal ON runs (principal) WHERE state IN ('accepted', 'in_progress', 'waiting')",
+            "CREATE INDEX submissions_by_run ON submissions (run_id)",
             """CREATE TABLE approvals (
                 approval_id TEXT PRIMARY KEY,
                 session_id TEXT NOT NULL,

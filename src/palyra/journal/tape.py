@@ -8,7 +8,17 @@ from msgspec import Struct
 
 from palyra.domain import chain, events, run_state
 from palyra.domain.errors import NotFound
-from palyra.domain.events import AnyEvent, Entry, InputReceived, ModelReplied, RunAccepted, RunCompleted, RunFailed, kind_of
+from palyra.domain.events import (
+    AnyEvent,
+    Entry,
+    InputReceived,
+    ModelReplied,
+    RunAccepted,
+    RunCompleted,
+    RunFailed,
+    ToolProposed,
+    kind_of,
+)
 from palyra.domain.run_state import ACTIVE, TERMINAL, RunState
 from palyra.journal.database import Appended, Tx
 
@@ -139,6 +149,13 @@ def _project(tx: Tx, entry: Appended, principal: str) -> None:
                 duration=event.duration_ms,
                 first=event.first_delta_ms,
             )
+        case events.InputAssembled() if event.from_seq is not None:
+            # The next fold begins where the window does.
+            tx.run(
+                "UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq",
+                seq=event.from_seq,
+                id=entry.tape,
+            )
         case InputReceived() | RunCompleted() if event.text:
             tx.connection.index_text(entry.tape, entry.seq, event.text)
         case _:
@@ -194,8 +211,11 @@ def after(tx: Tx, tape: str, seq: int, limit: int = 500) -> list[Stored]:
     return [_stored(row) for row in rows]
 
 
-def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> list[Stored]:
-    """The entries of all of a principal's tapes behind a global cursor, in commit order."""
+def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> tuple[list[Stored], int]:
+    """The entries of all of a principal's tapes behind a global cursor, in commit order, and the cursor behind them.
+
+    That cursor has passed other principals' entries too, so they are looked at once.
+    """
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM entries
         WHERE position > :position AND tape IN (SELECT session_id FROM sessions WHERE owner = :owner)
@@ -204,7 +224,8 @@ def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> list[
         owner=owner,
         limit=limit,
     )
-    return [_stored(row) for row in rows]
+    stored = [_stored(row) for row in rows]
+    return stored, stored[-1].position if len(stored) == limit else max(position, last_position(tx))
 
 
 def everything_after(tx: Tx, position: int, limit: int = 500) -> list[Stored]:
@@ -239,6 +260,17 @@ def entry_at(tx: Tx, position: int) -> Entry:
     if row is None:
         raise NotFound(f"the journal has no entry at position {position}")
     return msgspec.json.decode(_stored(row).wire, type=Entry)
+
+
+def proposal(tx: Tx, run_id: str, call_id: str) -> ToolProposed:
+    """A call as it was proposed."""
+    for (body,) in tx.all(
+        "SELECT body FROM entries WHERE run_id = :run_id AND kind = 'tool.proposed' ORDER BY seq DESC", run_id=run_id
+    ):
+        event = events.decode(body)
+        if isinstance(event, ToolProposed) and event.call_id == call_id:
+            return event
+    raise NotFound(f"call {call_id} was never proposed", call_id=call_id)
 
 
 def head(tx: Tx, tape: str) -> int:

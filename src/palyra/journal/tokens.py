@@ -36,11 +36,6 @@ def add(tx: Tx, token: Token, digest: bytes) -> None:
     )
 
 
-def by_digest(tx: Tx, digest: bytes) -> Token | None:
-    row = tx.one(f"SELECT {_COLUMNS} FROM tokens WHERE digest = :digest", digest=digest)
-    return Token(*row) if row else None
-
-
 def valid(tx: Tx) -> list[tuple[bytes, Token]]:
     """Every token that may still be used, by its digest."""
     rows = tx.all(

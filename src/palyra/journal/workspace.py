@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from palyra.domain.errors import NotFound
 from palyra.domain.ids import ArtifactId
+from palyra.journal import sessions
 from palyra.journal.database import Tx
 
 
@@ -31,12 +32,16 @@ class Artifact(Struct, frozen=True):
 
 
 def artifact(tx: Tx, session_id: str, artifact_id: str) -> Artifact | None:
-    row = tx.one(
-        "SELECT artifact_id, media_type, body FROM artifacts WHERE session_id = :session_id AND artifact_id = :artifact_id",
-        session_id=session_id,
-        artifact_id=artifact_id,
-    )
-    return Artifact(*row) if row else None
+    """An artifact of the session, or of one it was branched from: its conversation names those too."""
+    for owner in sessions.ancestors(tx, session_id):
+        row = tx.one(
+            "SELECT artifact_id, media_type, body FROM artifacts WHERE session_id = :session_id AND artifact_id = :artifact_id",
+            session_id=owner,
+            artifact_id=artifact_id,
+        )
+        if row:
+            return Artifact(*row)
+    return None
 
 
 class EffectRow(Struct, frozen=True):
@@ -70,16 +75,24 @@ def checkpoint(tx: Tx, call_id: str) -> bytes:
     return bytes(row[0])
 
 
-def undoable(tx: Tx, *, session_id: str = "", run_id: str = "", call_id: str = "") -> list[EffectRow]:
-    """Effects that can be taken back, newest first."""
+def effects_of_session(tx: Tx, session_id: str) -> list[EffectRow]:
+    """What can be taken back, newest first."""
+    return _effects(tx, "session_id = :id", session_id)
+
+
+def effects_of_run(tx: Tx, session_id: str, run_id: str) -> list[EffectRow]:
+    return [effect for effect in _effects(tx, "run_id = :id", run_id) if effect.session_id == session_id]
+
+
+def effect_of_call(tx: Tx, session_id: str, call_id: str) -> list[EffectRow]:
+    return [effect for effect in _effects(tx, "call_id = :id", call_id) if effect.session_id == session_id]
+
+
+def _effects(tx: Tx, which: str, wanted: str) -> list[EffectRow]:
     rows = tx.all(
-        """SELECT call_id, session_id, run_id, tool, position, undone_ms FROM effects
-        WHERE (:session_id = '' OR session_id = :session_id) AND (:run_id = '' OR run_id = :run_id)
-            AND (:call_id = '' OR call_id = :call_id)
-        ORDER BY position DESC LIMIT 1000""",
-        session_id=session_id,
-        run_id=run_id,
-        call_id=call_id,
+        f"""SELECT call_id, session_id, run_id, tool, position, undone_ms FROM effects
+        WHERE {which} ORDER BY position DESC LIMIT 1000""",
+        id=wanted,
     )
     return [EffectRow(*row) for row in rows]
 

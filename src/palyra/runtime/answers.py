@@ -6,24 +6,26 @@ of the run's wait if nothing else is pending.
 
 import asyncio
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from palyra.domain.errors import Conflict, Forbidden, InvalidInput, PalyraError
-from palyra.domain.events import AnyEvent, ApprovalResolved, Decision, GrantScope, RunResumed, ToolFinished
+from palyra.domain.errors import ConfigInvalid, Conflict, Forbidden, InvalidInput, PalyraError, Unavailable
+from palyra.domain.events import AnyEvent, ApprovalResolved, Decision, GrantScope, RunResumed, ToolFinished, ToolProposed
+from palyra.domain.ids import SYSTEM
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Subject
 from palyra.domain.verdicts import Deny, Grant
-from palyra.journal import approvals, runs, sessions, tape
+from palyra.journal import approvals, sessions, tape
 from palyra.journal.approvals import Approval
 from palyra.journal.database import Database, Tx
+from palyra.journal.sessions import Session
 from palyra.policy.always import always_policy, append_always
 from palyra.policy.store import PolicyStore
 from palyra.runtime.clock import Clock
 from palyra.runtime.judging import Judging
-from palyra.runtime.runs import Runs
 from palyra.tools.catalogue import Catalogue
 
 log = logging.getLogger("palyra.approvals")
@@ -31,6 +33,7 @@ log = logging.getLogger("palyra.approvals")
 _FOR_TOOLS: frozenset[Decision] = frozenset({"allow", "deny"})
 _FOR_DOUBT: frozenset[Decision] = frozenset({"happened", "again", "skip"})
 _LONGEST_GRANT_MS = 366 * 24 * 3_600_000
+_RETRY_MS = 5_000
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -51,7 +54,6 @@ class Answers:
     def __init__(
         self,
         db: Database,
-        runs_: Runs,
         judging: Judging,
         catalogue: Catalogue,
         policy: PolicyStore,
@@ -60,7 +62,6 @@ class Answers:
         policy_folder: Path,
     ) -> None:
         self._db = db
-        self._runs = runs_
         self._judging = judging
         self._catalogue = catalogue
         self._policy = policy
@@ -71,57 +72,77 @@ class Answers:
         self._sweeping: asyncio.Task[None] | None = None
 
     async def answer(self, principal: str, approval_id: str, answer: Answer, surface: str) -> Approval:
-        approval = await self._db.read(lambda tx: approvals.get(tx, approval_id, principal))
+        approval, proposed, session = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
         if approval.decision:
             raise _already(approval)
-        subject = _subject(approval, answer)
-        arguments = await self._edited(approval, answer)
-        until_ms = self._clock.now_ms() + answer.for_ms if answer.scope == "timed" else 0
+        _check_decision(approval, answer)
+        arguments, subjects = answer.arguments, approval.request.subjects
+        if answer.decision == "allow":
+            arguments, subjects = await self._judge_again(approval, proposed, session, answer)
+        subject = _subject(subjects, answer)
         resolved = ApprovalResolved(
             approval_id=approval.approval_id,
             call_id=approval.request.call_id,
             decision=answer.decision,
             scope=answer.scope,
             subject=subject,
-            until_ms=until_ms,
+            until_ms=self._clock.now_ms() + answer.for_ms if answer.scope == "timed" else 0,
             arguments=arguments,
             reason=self._redactor.redact(answer.reason),
             surface=surface,
         )
+        settled = await self._db.write(lambda tx: resolve(tx, approval_id, resolved, principal))
         if answer.scope == "always" and subject is not None:
-            # Written before the answer: if it cannot be written the person is told, and nothing was decided.
-            text = always_policy(subject, approval.owner, approval.approval_id, self._clock.now_ms())
-            await asyncio.to_thread(append_always, self._policy_folder, text)
-            reloaded = await asyncio.to_thread(self._policy.reload)
-            if reloaded.problems:
-                log.warning("the policy folder has problems, the last good set stays in force: %s", reloaded.problems)
-        settled, resumed = await self._db.write(lambda tx: resolve(tx, approval_id, resolved, principal))
-        if resumed:
-            self._runs.start(settled.session_id, settled.run_id)
+            await self._write_policy(settled, subject)
         return settled
 
-    async def _edited(self, approval: Approval, answer: Answer) -> dict[str, Any] | None:
-        """Edited arguments are judged like any others: an edit cannot reach what policy denies."""
-        if answer.arguments is None:
-            return None
-        if answer.decision != "allow":
-            raise InvalidInput("edited arguments go with `allow`")
-        if self._redactor.redact_json(answer.arguments) is not answer.arguments:
+    async def _judge_again(
+        self, approval: Approval, proposed: ToolProposed, session: Session, answer: Answer
+    ) -> tuple[dict[str, Any] | None, tuple[Subject, ...]]:
+        """A yes is judged by the policy of now, with the arguments it is for: neither time nor an edit reaches what is denied.
+
+        Returns the edited arguments in their right types, and what a wider yes to them can be about.
+        """
+        edited = answer.arguments
+        if edited is not None and self._redactor.redact_json(edited) is not edited:
             raise InvalidInput("the edited arguments contain a secret: secrets are given to tools by reference, not by value")
-        tool, arguments, normal = self._catalogue.parse(approval.request.tool, answer.arguments)
-        session = await self._db.read(lambda tx: sessions.get(tx, approval.session_id, approval.owner))
+        tool, arguments, normal = self._catalogue.parse(approval.request.tool, proposed.arguments if edited is None else edited)
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
-        question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope)
-        verdict = self._policy.judge(question)
+        verdict = self._policy.judge(self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope))
         if isinstance(verdict, Deny):
-            raise Forbidden(f"the edited arguments are denied by policy: {verdict.reason}", policies=list(verdict.policies))
-        return normal
+            raise Forbidden(f"policy does not permit this call (any more): {verdict.reason}", policies=list(verdict.policies))
+        if edited is None:
+            return None, approval.request.subjects
+        return normal, self._judging.subjects(tool, scope)
+
+    async def _write_policy(self, approval: Approval, subject: Subject) -> None:
+        """Only now that the answer has won. If it cannot be kept, the person hears that they will be asked again."""
+        text = always_policy(subject, approval.owner, approval.approval_id, self._clock.now_ms())
+        try:
+            await asyncio.to_thread(append_always, self._policy_folder, text)
+            reloaded = await asyncio.to_thread(self._policy.reload)
+        except OSError as error:
+            raise Unavailable(
+                f"the call was allowed, but `always` could not be written ({error}): you will be asked again"
+            ) from error
+        if reloaded.problems:
+            raise ConfigInvalid(
+                "the call was allowed, but the policy folder has problems, so `always` is not in force: see `palyra policy check`",
+                problems=[str(problem) for problem in reloaded.problems],
+            )
 
     # --- timeouts -----------------------------------------------------------------------------------------------------
 
     async def watch_expiry(self) -> None:
         """Set the one timer for the approval that times out next. Called at start and after each request."""
-        due_ms = await self._db.read(approvals.next_expiry)
+        try:
+            due_ms = await self._db.read(approvals.next_expiry)
+        except PalyraError as error:
+            log.warning("approvals could not be looked at: %s", error.message)
+            due_ms = self._clock.now_ms() + _RETRY_MS
+        self._set_alarm(due_ms)
+
+    def _set_alarm(self, due_ms: int) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -133,23 +154,24 @@ class Answers:
         self._sweeping = asyncio.create_task(self._sweep())
 
     async def _sweep(self) -> None:
-        """A timeout is a denial with its own reason."""
+        """A timeout is a denial with its own reason. What cannot be timed out now is tried again in a while, not at once."""
+        failed = False
         try:
             for approval in await self._db.read(approvals.expired):
-                expired = ApprovalResolved(
-                    approval_id=approval.approval_id,
-                    call_id=approval.request.call_id,
-                    decision="expired",
-                    reason="nobody answered in time",
-                )
-                settled, resumed = await self._db.write(
-                    lambda tx, event=expired: resolve(tx, event.approval_id, event, "system")  # type: ignore[misc]
-                )
-                if resumed:
-                    self._runs.start(settled.session_id, settled.run_id)
+                try:
+                    await self._db.write(partial(_expire, approval=approval))
+                except Conflict:
+                    continue  # Answered in the same moment.
+                except PalyraError as error:
+                    log.warning("approval %s could not be timed out: %s", approval.approval_id, error.message)
+                    failed = True
         except PalyraError as error:
-            log.warning("approvals could not be timed out now: %s", error.message)
-        await self.watch_expiry()
+            log.warning("approvals could not be looked at: %s", error.message)
+            failed = True
+        if failed:
+            self._set_alarm(self._clock.now_ms() + _RETRY_MS)
+        else:
+            await self.watch_expiry()
 
     def close(self) -> None:
         if self._alarm is not None:
@@ -158,26 +180,36 @@ class Answers:
             self._sweeping.cancel()
 
 
-def resolve(tx: Tx, approval_id: str, resolved: ApprovalResolved, by: str) -> tuple[Approval, bool]:
-    """One step: the answer, its consequences, and whether the run goes on now. The first answer wins."""
-    row = tx.one("SELECT owner FROM approvals WHERE approval_id = :id", id=approval_id)
-    approval = approvals.get(tx, approval_id, row[0] if row else "")
+def _asked(tx: Tx, approval_id: str, principal: str) -> tuple[Approval, ToolProposed, Session]:
+    approval = approvals.get(tx, approval_id, principal)
+    session = sessions.get(tx, approval.session_id, approval.owner)
+    return approval, tape.proposal(tx, approval.run_id, approval.request.call_id), session
+
+
+def _expire(tx: Tx, approval: Approval) -> None:
+    expired = ApprovalResolved(
+        approval_id=approval.approval_id, call_id=approval.request.call_id, decision="expired", reason="nobody answered in time"
+    )
+    resolve(tx, approval.approval_id, expired, SYSTEM)
+
+
+def resolve(tx: Tx, approval_id: str, resolved: ApprovalResolved, by: str) -> Approval:
+    """One step: the answer and its consequences. The first answer wins; the last of a run's answers sets it to work again."""
+    approval = approvals.find(tx, approval_id)
+    assert approval is not None
     if approval.decision:
         raise _already(approval)
-    run = runs.find(tx, approval.run_id)
-    assert run is not None
     (entry,) = tape.append(tx, approval.session_id, by, [resolved], approval.run_id)
     approvals.settle(tx, resolved, entry.position)
     following = _consequences(approval, resolved)
-    left = approvals.pending_of_run(tx, approval.run_id)
-    if not left:
+    if not approvals.pending_of_run(tx, approval.run_id):
         following.append(RunResumed(after="in_doubt" if approval.request.about == "in_doubt" else "approval"))
     if following:
         tape.append(tx, approval.session_id, approval.owner, following, approval.run_id)
     grant = _grant(approval, resolved)
     if grant is not None:
         approvals.add_grant(tx, grant)
-    return approvals.get(tx, approval_id, approval.owner), not left
+    return approvals.get(tx, approval_id, approval.owner)
 
 
 def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEvent]:
@@ -216,22 +248,29 @@ def _already(approval: Approval) -> Conflict:
     )
 
 
-def _subject(approval: Approval, answer: Answer) -> Subject | None:
-    """What the answer covers, checked against what was asked."""
-    request = approval.request
-    allowed = _FOR_DOUBT if request.about == "in_doubt" else _FOR_TOOLS
+def _check_decision(approval: Approval, answer: Answer) -> None:
+    about_tool = approval.request.about == "tool"
+    allowed = _FOR_TOOLS if about_tool else _FOR_DOUBT
     if answer.decision not in allowed:
         raise InvalidInput(f"this approval is answered with {', '.join(sorted(allowed))}, not {answer.decision!r}")
+    if answer.decision != "allow" and answer.arguments is not None:
+        raise InvalidInput("edited arguments go with `allow`")
+    if answer.decision != "allow" and answer.scope != "once":
+        raise InvalidInput("only `allow` can have a scope wider than once")
+
+
+def _subject(offered: tuple[Subject, ...], answer: Answer) -> Subject | None:
+    """What the answer covers: one of the subjects that fit the call, the narrowest if none is named."""
     if answer.scope == "once":
         if answer.subject is not None:
             raise InvalidInput("a subject goes with the scopes session, timed and always")
         return None
-    if answer.decision != "allow" or not request.subjects:
-        raise InvalidInput("only `allow` for a tool call can have a scope wider than once")
+    if not offered:
+        raise InvalidInput("this call can only be allowed once")
     if answer.scope == "timed" and not 0 < answer.for_ms <= _LONGEST_GRANT_MS:
         raise InvalidInput("scope `timed` needs for_ms between 1 and a year")
     if answer.subject is None:
-        return request.subjects[0]
-    if answer.subject not in request.subjects:
-        raise InvalidInput("the subject is not one that was offered with this approval", subjects=len(request.subjects))
+        return offered[0]
+    if answer.subject not in offered:
+        raise InvalidInput("the subject is not one that fits this call", offered=len(offered))
     return answer.subject

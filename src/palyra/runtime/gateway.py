@@ -83,6 +83,7 @@ class Gateway:
 
     def _on_commit(self, appended: list[Appended]) -> None:
         self._lives.on_commit(appended)
+        self._runs.on_commit(appended)
         self._hub.publish(appended)
         if any(entry.kind == "approval.requested" for entry in appended):
             self._expiry = asyncio.create_task(self._answers.watch_expiry())
@@ -106,13 +107,13 @@ class Gateway:
             raise InvalidInput(f"a message may have {LONGEST_TEXT} bytes: put more into a file and name it", limit=LONGEST_TEXT)
         if submission.model:
             self._models.find(submission.model)
+            if self._redactor.redact(submission.model) != submission.model:
+                raise InvalidInput("the model's name looks like a secret")
         submission_id = ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
         text = self._redactor.redact(submission.text)
         step = _Submit(principal, session_id, submission_id, submission, text, self._settings)
         submitted = await self._db.write(step)
-        if submitted.outcome == "started":
-            self._runs.start(session_id, submitted.run_id)
-        elif submitted.outcome == "joined" and submission.mode == "interrupt":
+        if submitted.outcome == "joined" and submission.mode == "interrupt":
             self._runs.interrupt(submitted.run_id)
         return submitted
 
@@ -159,9 +160,13 @@ class Gateway:
         cursor = after
         try:
             while True:
-                while stored := await self._db.read(lambda tx, at=cursor: tape.after_position(tx, at, principal, _PAGE)):  # type: ignore[misc]
-                    yield [(entry.position, entry.wire) for entry in stored]
-                    cursor = stored[-1].position
+                while True:
+                    stored, upto = await self._db.read(lambda tx, at=cursor: tape.after_position(tx, at, principal, _PAGE))  # type: ignore[misc]
+                    if stored:
+                        yield [(entry.position, entry.wire) for entry in stored]
+                    cursor = upto
+                    if len(stored) < _PAGE:
+                        break
                 subscription.lagging = False
                 await subscription.take()
         finally:
@@ -179,15 +184,9 @@ class Gateway:
 
     async def stop(self, principal: str, reason: str = "STOP") -> Stopped:
         """Cancel everything a principal has running or waiting. A control command: no model sees it."""
-        unfinished = await self._db.read(lambda tx: runs.unfinished(tx, principal=principal))
-        # Those that wait in a mailbox first, so that ending one run does not begin the next.
-        ordered = sorted(unfinished, key=lambda run: run.state != "accepted")
-        queued = [run for run in ordered if run.state == "accepted"]
-        for run in queued:
-            await self._runs.cancel(run, reason)
-        ended = await asyncio.gather(*(self._runs.cancel(run, reason) for run in ordered if run.state != "accepted"))
-        cancelled = [run.run_id for run in (*queued, *ended)]
-        return Stopped(tuple(cancelled))
+        unfinished = await self._db.read(lambda tx: runs.unfinished_of_principal(tx, principal))
+        ended = await self._runs.cancel_all(unfinished, reason)
+        return Stopped(tuple(run.run_id for run in ended))
 
 
 class _Submit:
@@ -215,7 +214,7 @@ class _Submit:
             raise Conflict(f"run {self._id} exists already", run_id=self._id)
         if session.archived:
             raise Conflict("this session is archived: unarchive it to go on", session_id=self._session_id)
-        unfinished = runs.unfinished(tx, session_id=self._session_id)
+        unfinished = runs.unfinished_of_session(tx, self._session_id)
         active = next((run for run in unfinished if run.state in run_state.ACTIVE), None)
         sessions.touch(tx, session, self._text)
         mode = self._submission.mode

@@ -16,7 +16,7 @@ from palyra.domain.ids import ApprovalId
 from palyra.domain.labels import Label
 from palyra.domain.ports import Policy
 from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Outcome, Preview, Scope, ToolSpec
+from palyra.domain.tools import Outcome, Preview, Scope, Subject, ToolSpec
 from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question
 from palyra.journal import approvals
 from palyra.journal.database import Database
@@ -65,7 +65,7 @@ class Judging:
             scope = await asyncio.to_thread(tool.scope, arguments, run.workspace)
         except PalyraError as error:
             return self._refused(proposed, "hard_rule" if isinstance(error, Forbidden) else "catalogue", error.message)
-        proposed = msgspec.structs.replace(proposed, scope=scope)
+        proposed = msgspec.structs.replace(proposed, scope=self._told(scope))
         return await self._ask_policy(run, proposed, tool, arguments, scope)
 
     async def _ask_policy(
@@ -107,13 +107,23 @@ class Judging:
                     preview=preview,
                     risk=ask.risk,
                     why=ask.reason,
-                    subjects=tool.subjects(scope),
+                    subjects=self.subjects(tool, scope),
                     policies=ask.policies,
                     label=conversation.label,
                     expires_ms=self._expiry(accepted.origin),
                     cost_microusd=run.progress.cost_microusd,
                 )
                 return Judged([proposed, decided, request], request)
+
+    def _told(self, scope: Scope) -> Scope:
+        """The scope as the tape has it: a path behind a symlink can hold a secret that nobody named."""
+        plain = msgspec.to_builtins(scope)
+        redacted = self._redactor.redact_json(plain)
+        return scope if redacted is plain else msgspec.convert(redacted, Scope)
+
+    def subjects(self, tool: TypedTool, scope: Scope) -> tuple[Subject, ...]:
+        """What a wider yes can be about. A subject with a secret in it is not offered: a placeholder would match nothing."""
+        return tuple(each for each in tool.subjects(scope) if self._redactor.redact(each.value) == each.value)
 
     def question(self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope) -> Question:
         return Question(

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from palyra.domain.conversation import Conversation
 from palyra.domain.errors import NotFound
-from palyra.domain.events import AnyEvent
+from palyra.domain.events import AnyEvent, SessionBranched, SessionCreated
+from palyra.domain.ids import SessionId
 from palyra.journal import sessions, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
@@ -48,20 +49,35 @@ class LiveSessions:
                 live.apply(entry)
             elif entry.tape in self._missed:
                 self._missed[entry.tape].append(entry)
+            elif isinstance(entry.event, SessionCreated):
+                # Nothing to be read: it is live from its first entry.
+                self._born(entry, entry.event)
+            if isinstance(entry.event, SessionBranched) and entry.event.child == entry.tape:
+                # A branch begins with its parent's conversation, which has to be read.
+                self._loaded.pop(entry.tape, None)
+
+    def _born(self, entry: Appended, event: SessionCreated) -> None:
+        session = Session(
+            session_id=SessionId(entry.tape),
+            owner=event.owner,
+            device=event.device,
+            channel=event.channel,
+            workspace=event.workspace,
+            created_ms=entry.time_ms,
+            updated_ms=entry.time_ms,
+        )
+        live = self._loaded[entry.tape] = LiveSession(session, Conversation(entry.tape))
+        live.apply(entry)
+        self._forget_idle()
 
     def peek(self, session_id: str) -> LiveSession | None:
         return self._loaded.get(session_id)
 
-    def born(self, session: Session) -> None:
-        """A session that was just created has nothing to be read: it is live from its first entry."""
-        self._loaded.setdefault(session.session_id, LiveSession(session, Conversation(session.session_id)))
-        self._forget_idle()
-
     async def hold(self, session_id: str) -> LiveSession:
         """The live session, to be given back with `release`."""
-        live = self._loaded.get(session_id)
-        if live is None:
-            live = await self._load(session_id)
+        while (live := self._loaded.get(session_id)) is None:
+            # Loaded is not held: by the time we go on it may have been forgotten again.
+            await self._load(session_id)
         self._loaded.move_to_end(session_id)
         live.users += 1
         return live
@@ -87,11 +103,7 @@ class LiveSessions:
         self._missed[session_id] = []
         try:
             session, segments = await self._db.read(lambda tx: _read(tx, session_id))
-            conversation = Conversation(session_id)
-            for offset, entries in segments:
-                for seq, run_id, time_ms, event in entries:
-                    conversation.apply(seq + offset, run_id, time_ms, event)
-            live = LiveSession(session, conversation)
+            live = LiveSession(session, _fold(session_id, segments))
             for entry in self._missed[session_id]:
                 live.apply(entry)
             self._loaded[session_id] = live
@@ -105,6 +117,17 @@ class LiveSessions:
             del self._missed[session_id]
 
 
+def _fold(session_id: str, segments: "list[Segment]") -> Conversation:
+    """An ancestor's stretch ends where it was branched: its runs are not ours to finish."""
+    conversation = Conversation(session_id)
+    for number, (offset, entries) in enumerate(segments):
+        if number:
+            conversation.cut_off()
+        for seq, run_id, time_ms, event in entries:
+            conversation.apply(seq, run_id, time_ms, event, offset)
+    return conversation
+
+
 Segment = tuple[int, list[tuple[int, str, int, AnyEvent]]]
 
 
@@ -112,8 +135,5 @@ def _read(tx: Tx, session_id: str) -> tuple[Session, list[Segment]]:
     session = sessions.find(tx, session_id=session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id}", session_id=session_id)
-    return session, read_segments(tx, sessions.lineage(tx, session))
-
-
-def read_segments(tx: Tx, stretches: list[sessions.Stretch]) -> list[Segment]:
-    return [(part.offset, tape.events_between(tx, part.tape, part.first, part.last)) for part in stretches]
+    stretches = sessions.lineage(tx, session)
+    return session, [(part.offset, tape.events_between(tx, part.tape, part.first, part.last)) for part in stretches]

@@ -5,6 +5,8 @@ Deltas go straight from the provider to the watchers. What is stored is the fini
 
 import asyncio
 import random
+from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,8 +15,6 @@ from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelR
 from palyra.domain.ids import CallId
 from palyra.domain.messages import Channel, Emit, ModelCall, ModelFailure, ModelRequest, Native, Reply
 from palyra.domain.redaction import Redactor
-from palyra.journal import sessions
-from palyra.journal.database import Database
 from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_failure
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.clock import Clock
@@ -83,9 +83,29 @@ class _Stream:
         self._show(self._text.finish(), self._reasoning.finish())
 
 
+@dataclass(slots=True)
+class _Prepared:
+    """A request, the events about it that are still to be told, and those that are on their way to the tape."""
+
+    request: ModelRequest
+    untold: tuple[AnyEvent, ...]
+    told: Awaitable[Any]
+
+    async def tell(self, run: Working) -> None:
+        await self.told
+        if self.untold:
+            untold, self.untold = self.untold, ()
+            await run.append(*untold)
+
+
+def _nothing_told() -> asyncio.Future[None]:
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    done.set_result(None)
+    return done
+
+
 class ModelTurns:
-    def __init__(self, db: Database, hub: Hub, models: Models, assembler: Assembler, redactor: Redactor, clock: Clock) -> None:
-        self._db = db
+    def __init__(self, hub: Hub, models: Models, assembler: Assembler, redactor: Redactor, clock: Clock) -> None:
         self.hub = hub
         self.models = models
         self._assembler = assembler
@@ -96,35 +116,41 @@ class ModelTurns:
         """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
         route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
-        request, untold = self._prepare(run, route, 0, continuing=continuing)
+        prepared = self._prepare(run, route, 0, continuing=continuing)
         turn = run.progress.turns + 1
         while True:
             target = route.targets[index]
             stream = _Stream(self, run, turn)
             attempt += 1
             try:
-                reply = await run.interruptible(self._ask(target, request, stream.emit))
+                reply = await run.interruptible(self._ask(target, prepared.request, stream.emit))
             except Interrupted:
-                stream.finish()
-                said = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
-                await run.append(*untold, self._replied(said, target, stream, turn))
-                return
+                reply = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
             except ModelFailure as failure:
-                run.append(*untold)
-                untold = ()
+                await prepared.tell(run)
                 wait_ms = await self._failed(run, route, index, attempt, turn, failure, shown=bool(stream.text))
                 if wait_ms is None:
                     return
+                why = ""
                 if wait_ms < 0:
-                    index, attempt = index + 1, 0
-                    why = f"{target.provider}: {failure.failure}"
-                    request, untold = self._prepare(run, route, index, continuing=continuing, why=why)
-                else:
-                    await asyncio.sleep(wait_ms / 1000)
+                    index, attempt, why = index + 1, 0, f"{target.provider}: {failure.failure}"
+                elif not await self._pause(run, wait_ms):
+                    continue
+                prepared = self._prepare(run, route, index, continuing=continuing, why=why)
                 continue
             stream.finish()
-            await run.append(*untold, self._replied(reply, target, stream, turn))
+            # The input must be on the tape before the answer to it.
+            await prepared.told
+            await run.append(*prepared.untold, self._replied(reply, target, stream, turn))
             return
+
+    async def _pause(self, run: Working, wait_ms: int) -> bool:
+        """Wait before the next try. An interrupt ends the wait: then there is new input to ask about, and this is True."""
+        try:
+            await run.interruptible(asyncio.sleep(wait_ms / 1000))
+        except Interrupted:
+            return True
+        return False
 
     async def _ask(self, target: Target, request: ModelRequest, emit: Emit) -> Reply:
         breaker = self.models.breaker(target)
@@ -139,23 +165,14 @@ class ModelTurns:
         breaker.succeeded()
         return reply
 
-    def _prepare(
-        self, run: Working, route: Route, index: int, *, continuing: bool, why: str = ""
-    ) -> tuple[ModelRequest, tuple[AnyEvent, ...]]:
-        """The request for a target, and the events about it that are still to be told.
-
-        A new route is told at once, because people want to know who is being asked; the rest goes with the reply. Nothing
-        waits for these entries: no effect depends on them.
-        """
+    def _prepare(self, run: Working, route: Route, index: int, *, continuing: bool, why: str = "") -> "_Prepared":
+        """The request for a target. A new route is told at once, because people want to know who is being asked; what was
+        assembled for a later turn goes with the reply."""
         target = route.targets[index]
         assembled = self._assembler.assemble(run.live.conversation, run.progress, target, run.workspace, continuing=continuing)
-        from_seq = assembled.event.from_seq
-        if from_seq is not None:
-            self._db.write(lambda tx: sessions.slide_window(tx, run.session_id, from_seq))
         if run.progress.turns and not why:
-            return assembled.request, (assembled.event,)
-        run.append(route.planned(index, why), assembled.event)
-        return assembled.request, ()
+            return _Prepared(assembled.request, (assembled.event,), _nothing_told())
+        return _Prepared(assembled.request, (), run.append(route.planned(index, why), assembled.event))
 
     async def _failed(
         self, run: Working, route: Route, index: int, attempt: int, turn: int, failure: ModelFailure, *, shown: bool
@@ -195,7 +212,7 @@ class ModelTurns:
         return ModelReplied(
             turn=turn,
             provider=target.provider,
-            model=reply.model or target.model,
+            model=redact(reply.model) or target.model,
             text=redact(reply.text),
             reasoning=redact(reply.reasoning),
             calls=tuple(self._call(call) for call in reply.calls),
@@ -210,9 +227,9 @@ class ModelTurns:
         arguments, malformed = _parse_arguments(call.arguments)
         return Call(
             id=CallId(self.clock.new_id()),
-            tool=call.name[:128],
+            tool=self.redactor.redact(call.name)[:128],
             arguments=self.redactor.redact_json(arguments),
-            native_id=call.id,
+            native_id=self.redactor.redact(call.id),
             malformed=self.redactor.redact(malformed),
         )
 
@@ -228,7 +245,7 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
         return {}, ""
     try:
         arguments = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error})"
     if not isinstance(arguments, dict):
         return {}, "the arguments must be a JSON object"

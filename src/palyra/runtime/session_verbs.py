@@ -12,7 +12,6 @@ from palyra.journal import runs, sessions, tape
 from palyra.journal.database import Database, Tx
 from palyra.journal.sessions import Found, Session
 from palyra.runtime.clock import Clock
-from palyra.runtime.live import LiveSessions
 from palyra.runtime.runs import Runs
 
 _LONGEST_NAME = 200
@@ -35,7 +34,6 @@ class Sessions:
     def __init__(
         self,
         db: Database,
-        lives: LiveSessions,
         runs_: Runs,
         redactor: Redactor,
         clock: Clock,
@@ -44,7 +42,6 @@ class Sessions:
         forbidden_roots: tuple[str, ...],
     ) -> None:
         self._db = db
-        self._lives = lives
         self._runs = runs_
         self._redactor = redactor
         self._clock = clock
@@ -94,10 +91,7 @@ class Sessions:
                 raise Conflict("another session has this key: leave the session_id out to find it", key=created.key)
             return sessions.create(tx, new_id, created), True
 
-        session, is_new = await self._db.write(step)
-        if is_new:
-            self._lives.born(session)
-        return session, is_new
+        return await self._db.write(step)
 
     def _workspace(self, given: str) -> str:
         """The resolved folder a session works in. Too wide a folder, or the daemon's own, is refused."""
@@ -137,11 +131,11 @@ class Sessions:
     async def reset(self, principal: str, session_id: str) -> Session:
         """The next run starts with an empty conversation. What runs or waits is cancelled first."""
         session = await self.get(principal, session_id)
-        for run in reversed(await self._db.read(lambda tx: runs.unfinished(tx, session_id=session_id))):
+        for run in reversed(await self._db.read(lambda tx: runs.unfinished_of_session(tx, session_id))):
             await self._runs.cancel(run, "the session was reset")
 
         def step(tx: Tx) -> Session:
-            if runs.unfinished(tx, session_id=session_id):
+            if runs.unfinished_of_session(tx, session_id):
                 raise Conflict("a run began while the session was being reset: try again")
             sessions.reset(tx, session)
             return sessions.get(tx, session_id, principal)
@@ -174,7 +168,7 @@ class Sessions:
 
         def step(tx: Tx) -> Session:
             session = sessions.get(tx, session_id, principal)
-            if archived and runs.unfinished(tx, session_id=session_id):
+            if archived and runs.unfinished_of_session(tx, session_id):
                 raise Conflict("a run is active in this session: stop it before archiving")
             return sessions.change(tx, session, SessionChanged(title=title, archived=archived))
 

@@ -6,6 +6,7 @@ denied ones too.
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ import msgspec
 
 from palyra.domain import labels
 from palyra.domain.conversation import CallProgress
-from palyra.domain.errors import Conflict, Forbidden, PalyraError
+from palyra.domain.errors import Conflict, Forbidden, PalyraError, Unavailable
 from palyra.domain.events import (
     ApprovalRequested,
     Attestation,
@@ -116,55 +117,57 @@ class ToolFlow:
         try:
             await run.interruptible(_all(tasks))
         except Interrupted:
-            text = "interrupted by new input before it finished"
-            late = [_ended(call, "interrupted", text) for call, task in zip(calls, tasks, strict=True) if not _done(task)]
-            await run.append(*late)
+            # Some may have finished in the same moment; what is on the tape by now is not said again.
+            await asyncio.wait(tasks)
+            await self._db.write(lambda tx: None)
+            late = [
+                _ended(call, "interrupted", "interrupted by new input before it finished") for call in calls if not call.finished
+            ]
+            if late:
+                await run.append(*late)
         finally:
             for task in tasks:
                 task.cancel()
 
     async def _perform_effect(self, run: Working, call: CallProgress) -> None:
-        started = _start(call)
-        tool, arguments = self._parsed(call)
-        sealed = b""
-        if tool.spec.effect == "reversible":
-            try:
-                sealed = await self._checkpoints.take(cast("Reversible", tool), arguments, run.workspace, call.call.id)
-            except PalyraError as error:
-                await run.append(_ended(call, "error", self._redactor.redact(error.message)))
-                return
-
-        def step(tx: Tx) -> None:
-            (entry,) = tape.append(tx, run.session_id, run.principal, [started], run.run_id)
-            if sealed:
-                workspace.keep_effect(
-                    tx,
-                    call_id=call.call.id,
-                    session_id=run.session_id,
-                    run_id=run.run_id,
-                    tool=call.call.tool,
-                    position=entry.position,
-                    checkpoint=sealed,
-                )
-
-        await self._db.write(step)
+        """One call that changes something. From here on neither an interrupt nor a shutdown cuts it short."""
         run.in_effect = True
         try:
+            sealed = await self._checkpoint(run, call)
+            if sealed is None:
+                return
+            await self._db.write(partial(_record_start, run=run, call=call, sealed=sealed))
             await self._execute(run, call)
         finally:
             run.in_effect = False
 
+    async def _checkpoint(self, run: Working, call: CallProgress) -> bytes | None:
+        """What takes the call back, if it can be taken back. None: the call must not start, and its result says why."""
+        try:
+            tool, arguments = self._parsed(call)
+            if tool.spec.effect != "reversible":
+                return b""
+            return await self._checkpoints.take(cast("Reversible", tool), arguments, run.workspace, call.call.id)
+        except Unavailable:
+            raise
+        except PalyraError as error:
+            await run.append(_ended(call, "error", self._redactor.redact(error.message)))
+            return None
+
     def _parsed(self, call: CallProgress) -> tuple[TypedTool, Arguments]:
-        """The tool and the arguments that were agreed on: those a person edited, else those proposed."""
-        assert call.proposed is not None
-        edited = call.answered.arguments if call.answered else None
-        tool, arguments, _ = self._catalogue.parse(call.call.tool, call.proposed.arguments if edited is None else edited)
+        tool, arguments, _ = self._catalogue.parse(call.call.tool, call.arguments)
         return tool, arguments
 
     async def _execute(self, run: Working, call: CallProgress) -> ToolFinished:
         """Execute a call that is on the tape as started, and put its result there."""
         began = self._clock.now_ms()
-        tool, arguments = self._parsed(call)
+        try:
+            tool, arguments = self._parsed(call)
+        except PalyraError as error:
+            # The catalogue changed since the call was judged: the tool is gone, or takes other arguments now.
+            gone = _ended(call, "error", self._redactor.redact(error.message))
+            await run.append(gone)
+            return gone
         context = CallContext(
             principal=run.principal,
             session_id=run.session_id,
@@ -208,7 +211,7 @@ class ToolFlow:
             executor="daemon:local",
             tier=tool.spec.tier,
             policy_version=call.decided.policy_version if call.decided else "",
-            input_sha256=sha256(msgspec.json.encode(call.proposed.arguments if call.proposed else {})).hexdigest(),
+            input_sha256=sha256(msgspec.json.encode(call.arguments)).hexdigest(),
             output_sha256=sha256(body).hexdigest(),
             approval_id=call.answered.approval_id if call.answered else None,
         )
@@ -269,14 +272,15 @@ class ToolFlow:
             # Somebody changed the files since: nobody's work is overwritten without asking.
             await self._ask_what_happened(run, call)
             return
-        await run.append(ToolUndone(call_id=call.call.id, changes=tuple(changes), why="settled"))
+        told = tuple(FileChange(self._redactor.redact(change.path), change.change) for change in changes)
+        await run.append(ToolUndone(call_id=call.call.id, changes=told, tool=call.call.tool, why="settled"))
 
     async def _ask_what_happened(self, run: Working, call: CallProgress) -> None:
         if run.progress.accepted.origin in _UNATTENDED:
             text = "the daemon stopped while this ran: whether it happened is unknown, and it was not repeated"
             await run.append(_ended(call, "unknown", text))
             return
-        arguments = msgspec.json.encode(call.proposed.arguments if call.proposed else {}).decode()
+        arguments = msgspec.json.encode(call.arguments).decode()
         request = ApprovalRequested(
             approval_id=ApprovalId(self._clock.new_id()),
             call_id=call.call.id,
@@ -297,6 +301,21 @@ class ToolFlow:
         await self._db.write(step)
 
 
+def _record_start(tx: Tx, run: Working, call: CallProgress, sealed: bytes) -> None:
+    """The start, and in the same step what takes it back."""
+    (entry,) = tape.append(tx, run.session_id, run.principal, [_start(call)], run.run_id)
+    if sealed:
+        workspace.keep_effect(
+            tx,
+            call_id=call.call.id,
+            session_id=run.session_id,
+            run_id=run.run_id,
+            tool=call.call.tool,
+            position=entry.position,
+            checkpoint=sealed,
+        )
+
+
 def _record_request(tx: Tx, run: Working, origin: str, request: ApprovalRequested, appended: list[Appended]) -> None:
     position = next(entry.position for entry in appended if entry.event is request)
     approvals.add(
@@ -314,10 +333,6 @@ def _ended(call: CallProgress, outcome: Outcome, text: str) -> ToolFinished:
 
 async def _all(tasks: Sequence[asyncio.Future[ToolFinished]]) -> None:
     await asyncio.gather(*tasks)
-
-
-def _done(task: asyncio.Future[ToolFinished]) -> bool:
-    return task.done() and not task.cancelled() and task.exception() is None
 
 
 def _changes(data: Any) -> tuple[FileChange, ...]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from palyra.domain import ids
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.domain.events import FileChange, ToolUndone
+from palyra.domain.redaction import Redactor
 from palyra.journal import runs, sessions, tape, workspace
 from palyra.journal.database import Database, Tx
 from palyra.journal.sessions import Session
@@ -33,8 +34,9 @@ class Undone(Struct, frozen=True, kw_only=True):
 
 
 class Undoing:
-    def __init__(self, db: Database, checkpoints: Checkpoints) -> None:
+    def __init__(self, db: Database, checkpoints: Checkpoints, redactor: Redactor) -> None:
         self._db = db
+        self._redactor = redactor
         self._checkpoints = checkpoints
         # One at a time: two restorations of the same files must not interleave.
         self._lock = asyncio.Lock()
@@ -46,35 +48,51 @@ class Undoing:
         if wanted.call_id and wanted.run_id:
             raise InvalidInput("undo takes a call_id or a run_id, not both")
         async with self._lock:
-            session, effects = await self._db.read(lambda tx: _chosen(tx, principal, session_id, wanted))
+            session, effects = await self._db.read(lambda tx: _open_effects(tx, principal, session_id, wanted))
+            undone: list[str] = []
             changes: list[FileChange] = []
             for effect in effects:
-                changes.extend(await self._undo_one(session, effect, wanted))
-        return Undone(calls=tuple(effect.call_id for effect in effects), changes=tuple(changes), dry_run=wanted.dry_run)
+                changed = await self._undo_one(session, effect, wanted)
+                # A call that was cancelled before it did anything is nothing to undo; without a name, the one before is meant.
+                if changed or wanted.call_id or wanted.run_id:
+                    undone.append(effect.call_id)
+                    changes.extend(changed)
+                    if not wanted.run_id:
+                        break
+        if not undone:
+            raise NotFound("nothing was changed here that could be undone")
+        return Undone(calls=tuple(undone), changes=tuple(changes), dry_run=wanted.dry_run)
 
     async def _undo_one(self, session: Session, effect: EffectRow, wanted: Undo) -> list[FileChange]:
         sealed = await self._db.read(lambda tx: workspace.checkpoint(tx, effect.call_id))
-        if wanted.dry_run:
-            return await self._checkpoints.plan(sealed, session.workspace, effect.call_id)
+        planned = await self._checkpoints.plan(sealed, session.workspace, effect.call_id)
+        if wanted.dry_run or not planned:
+            return planned
         changes = await self._checkpoints.restore(sealed, session.workspace, effect.call_id, force=wanted.force)
-        undone = ToolUndone(call_id=ids.CallId(effect.call_id), changes=tuple(changes))
+        told = tuple(FileChange(self._redactor.redact(change.path), change.change) for change in changes)
+        undone = ToolUndone(call_id=ids.CallId(effect.call_id), changes=told, tool=effect.tool)
 
         def step(tx: Tx) -> None:
             tape.append(tx, session.session_id, session.owner, [undone], effect.run_id)
             workspace.mark_undone(tx, effect.call_id)
 
         await self._db.write(step)
-        return changes
+        return list(told)
 
 
-def _chosen(tx: Tx, principal: str, session_id: str, wanted: Undo) -> tuple[Session, list[EffectRow]]:
+def _open_effects(tx: Tx, principal: str, session_id: str, wanted: Undo) -> tuple[Session, list[EffectRow]]:
     session = sessions.get(tx, session_id, principal)
-    if any(run.state == "in_progress" for run in runs.unfinished(tx, session_id=session_id)):
+    if any(run.state == "in_progress" for run in runs.unfinished_of_session(tx, session_id)):
         raise Conflict("a run is working in this session: stop it, or wait for it, before undoing")
-    effects = workspace.undoable(tx, session_id=session_id, run_id=wanted.run_id, call_id=wanted.call_id)
-    open_effects = [effect for effect in effects if not effect.undone_ms]
+    if wanted.call_id:
+        effects = workspace.effect_of_call(tx, session_id, wanted.call_id)
+    elif wanted.run_id:
+        effects = workspace.effects_of_run(tx, session_id, wanted.run_id)
+    else:
+        effects = workspace.effects_of_session(tx, session_id)
     if not effects:
         raise NotFound("nothing was changed here that could be undone")
-    if not open_effects:
+    left = [effect for effect in effects if not effect.undone_ms]
+    if not left:
         raise Conflict("that was undone already")
-    return session, open_effects if wanted.run_id else open_effects[:1]
+    return session, left

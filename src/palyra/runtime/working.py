@@ -5,7 +5,6 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from palyra.domain.conversation import CallProgress, RunProgress
-from palyra.domain.errors import NotFound
 from palyra.domain.events import AnyEvent
 from palyra.domain.ids import RunId
 from palyra.journal import tape
@@ -13,6 +12,10 @@ from palyra.journal.database import Appended, Database
 from palyra.runtime.live import LiveSession
 
 T = TypeVar("T")
+
+
+class RunEnded(Exception):
+    """The run is over, by another's doing: there is nothing left to work on."""
 
 
 class Interrupted(Exception):
@@ -46,7 +49,7 @@ class Working:
         try:
             return self.live.conversation.runs[self.run_id]
         except KeyError:
-            raise NotFound(f"run {self.run_id} has ended") from None
+            raise RunEnded from None
 
     def call(self, call_id: str) -> CallProgress:
         found = self.live.conversation.find_call(call_id)
