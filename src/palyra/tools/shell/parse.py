@@ -1,0 +1,233 @@
+"""Reading a whole shell command without running it, to tell what it is about.
+
+The rule: what is not understood counts as the worst. A word is plain only if the shell would take it exactly as it is written here.
+"""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+Kind = Literal["word", "operator"]
+
+_OPERATORS = (
+    "&>>",
+    "<<<",
+    "<<-",
+    "&&",
+    "||",
+    ";;",
+    "|&",
+    "&>",
+    ">>",
+    ">&",
+    "<&",
+    "<>",
+    ">|",
+    "<<",
+    "|",
+    "&",
+    ";",
+    "<",
+    ">",
+    "(",
+    ")",
+    "\n",
+)
+_REDIRECTS = frozenset({"&>>", "<<<", "<<-", "&>", ">>", ">&", "<&", "<>", ">|", "<<", "<", ">"})
+_WRITING = frozenset({"&>>", "&>", ">>", ">&", "<>", ">|", ">"})
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_RESERVED = _words(
+    "if then elif else fi for while until do done case esac in function select time coproc { } ! [[ ]] eval exec source . trap"
+)
+# Programs that start whatever they are told to.
+_SPAWNING = _words(
+    "sh bash dash zsh ksh csh fish busybox env xargs find sudo su doas nohup setsid timeout nice ionice stdbuf time watch script "
+    "ssh parallel strace ltrace gdb python python3 perl ruby node php lua make npm npx yarn pip git tar vi vim ex less more man"
+)
+_NETWORK = _words(
+    "curl wget nc ncat netcat socat ssh scp sftp rsync ftp telnet dig host nslookup ping git pip npm npx yarn cargo go apt "
+    "apt-get docker whois openssl"
+)
+
+
+class Word(Struct, frozen=True):
+    """One word. `plain`: no part of it is expanded; `glob`: only file name patterns are, and `lead` is what stands before them."""
+
+    text: str
+    plain: bool = True
+    glob: bool = False
+    lead: str = ""
+    quoted: bool = False
+
+
+class Parsed(Struct, frozen=True, kw_only=True):
+    """What a command is made of. Lists name what was found; an empty list means there is none of it, not that nobody looked."""
+
+    # One command with plain words and nothing else. Only then are `program` and `arguments` known.
+    simple: bool = False
+    program: str = ""
+    arguments: tuple[str, ...] = ()
+    # The commands between pipes, if there is nothing but words (plain or with patterns) and pipes.
+    pipeline: tuple[tuple[Word, ...], ...] = ()
+    operators: tuple[str, ...] = ()
+    redirects: tuple[str, ...] = ()
+    substitutions: bool = False
+    globs: bool = False
+    writes: bool = False
+    spawns: bool = False
+    network: bool = False
+    # Why it is not simple, in words; empty if it is.
+    odd: str = ""
+
+
+class _Reading(Struct):
+    tokens: list[tuple[Kind, Word]] = field(default_factory=list)
+    expands: bool = False
+    odd: str = ""
+
+
+def parse(command: str) -> Parsed:
+    """Never raises: a command that cannot be read is one that is not simple."""
+    reading = _read(command)
+    operators = tuple(word.text for kind, word in reading.tokens if kind == "operator")
+    words = [word for kind, word in reading.tokens if kind == "word"]
+    redirects = tuple(one for one in operators if one in _REDIRECTS)
+    stages = _stages(reading) if not reading.odd and not reading.expands and all(one == "|" for one in operators) else ()
+    odd = reading.odd or _reserved(stages)
+    stages = () if odd else stages
+    first = stages[0] if len(stages) == 1 else ()
+    simple = bool(first) and all(word.plain and not word.glob for word in first)
+    programs = {word.text.rsplit("/", 1)[-1] for word in words}
+    return Parsed(
+        simple=simple,
+        program=first[0].text if simple else "",
+        arguments=tuple(word.text for word in first[1:]) if simple else (),
+        pipeline=stages,
+        operators=operators,
+        redirects=redirects,
+        substitutions=reading.expands,
+        globs=any(word.glob for word in words),
+        writes=not stages or any(one in _WRITING for one in redirects),
+        spawns=not stages or not _SPAWNING.isdisjoint(programs),
+        network="/dev/tcp/" in command or "/dev/udp/" in command or not _NETWORK.isdisjoint(programs),
+        odd=odd or ("" if simple else _why_not_simple(reading, operators)),
+    )
+
+
+def _why_not_simple(reading: _Reading, operators: tuple[str, ...]) -> str:
+    if reading.expands:
+        return "it has variables or substitutions"
+    if operators:
+        return f"it has {', '.join(sorted({one.strip() or 'a new line' for one in operators}))}"
+    return "it has file name patterns" if reading.tokens else "it is empty"
+
+
+def _stages(reading: _Reading) -> tuple[tuple[Word, ...], ...]:
+    stages: list[list[Word]] = [[]]
+    for kind, word in reading.tokens:
+        if kind == "operator":
+            stages.append([])
+        else:
+            stages[-1].append(word)
+    return tuple(tuple(stage) for stage in stages) if all(stages) else ()
+
+
+def _reserved(stages: tuple[tuple[Word, ...], ...]) -> str:
+    for stage in stages:
+        name = stage[0].text
+        if name in _RESERVED:
+            return f"{name} is part of the shell's own language"
+        if "=" in name:
+            return "it sets a variable"
+        if stage[0].glob or not name:
+            return "its program is not named plainly"
+    return ""
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _read(command: str) -> _Reading:
+    reading = _Reading()
+    if any((ord(char) < 32 and char not in "\t\n") or ord(char) == 127 for char in command):
+        reading.odd = "it has a control character"
+        return reading
+    at = 0
+    while at < len(command) and not reading.odd:
+        char = command[at]
+        if char in " \t":
+            at += 1
+            continue
+        operator = next((one for one in _OPERATORS if command.startswith(one, at)), None)
+        if operator:
+            # A new line at the very end ends nothing that was not over.
+            if operator != "\n" or command[at:].strip():
+                reading.tokens.append(("operator", Word(operator)))
+            at += len(operator)
+        elif char == "#":
+            reading.odd = "it has a comment"
+        else:
+            at = _word(command, at, reading)
+    return reading
+
+
+def _word(command: str, at: int, reading: _Reading) -> int:
+    """Read one word from `at` on; returns where it ends."""
+    text, lead = "", ""
+    glob = quoted = False
+    start = at
+    while at < len(command) and not reading.odd:
+        char = command[at]
+        if char in " \t" or any(command.startswith(one, at) for one in _OPERATORS):
+            break
+        if char == "'":
+            end = command.find("'", at + 1)
+            if end < 0:
+                reading.odd = "a quote is not closed"
+                break
+            text, at, quoted = text + command[at + 1 : end], end + 1, True
+        elif char == '"':
+            inner, at = _double_quoted(command, at + 1, reading)
+            text, quoted = text + inner, True
+        elif char == "\\":
+            if at + 1 >= len(command) or command[at + 1] == "\n":
+                reading.odd = "it goes on in the next line"
+                break
+            text, at, quoted = text + command[at + 1], at + 2, True
+        elif char in "$`":
+            reading.expands = True
+            text, at = text + char, at + 1
+        elif char in "{}":
+            reading.odd = "it has braces that the shell may expand"
+        elif char == "~" and (at == start or command[at - 1] in "=:"):
+            reading.odd = "it has a ~ that stands for a home folder"
+        elif char in "*?[":
+            lead = lead if glob else text
+            glob, text, at = True, text + char, at + 1
+        elif ord(char) > 127 and char.isspace():
+            reading.odd = "it has a blank that is not a space"
+        else:
+            text, at = text + char, at + 1
+    reading.tokens.append(("word", Word(text, not reading.expands, glob, lead, quoted)))
+    return at
+
+
+def _double_quoted(command: str, at: int, reading: _Reading) -> tuple[str, int]:
+    text = ""
+    while at < len(command):
+        char = command[at]
+        if char == '"':
+            return text, at + 1
+        if char in "$`":
+            reading.expands = True
+        if char == "\\" and at + 1 < len(command) and command[at + 1] in '$`"\\\n':
+            text, at = text + command[at + 1], at + 2
+            continue
+        text, at = text + char, at + 1
+    reading.odd = "a quote is not closed"
+    return text, at

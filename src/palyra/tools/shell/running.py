@@ -1,0 +1,95 @@
+"""From the arguments of a call to a process in the sandbox, the same for the foreground and for jobs."""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Protocol
+
+from msgspec import Struct
+
+from palyra.domain.errors import Forbidden
+from palyra.domain.labels import CLEAN, Label
+from palyra.domain.tools import Tier
+from palyra.tools.sandbox.command import Caps, Command, Exit, Network
+from palyra.tools.sandbox.process import Process
+from palyra.tools.sandbox.sandbox import Sandbox
+
+
+class Gate(Protocol):
+    socket_path: str
+
+
+class Egress(Protocol):
+    """Opens a way to the hosts on a list and to no others; see `palyra.tools.net.egress`."""
+
+    def gate(self, allowed: frozenset[str]) -> AbstractAsyncContextManager[Gate]: ...
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """One command line to run, with everything decided."""
+
+    command: str
+    cwd: str
+    workspace: str
+    hosts: tuple[str, ...]
+    caps: Caps
+
+
+class Runner:
+    """`tier` is what every command is to have at least; where the machine gives less, nothing runs."""
+
+    def __init__(self, sandbox: Sandbox, egress: Egress | None = None, *, tier: Tier = "C") -> None:
+        self.sandbox = sandbox
+        self.tier = tier
+        self._egress = egress
+
+    @asynccontextmanager
+    async def started(self, wanted: Wanted) -> AsyncIterator[Process]:
+        """The command, running; when the block is left its tree is dead and its way out is closed."""
+        async with AsyncExitStack() as stack:
+            network = None
+            if wanted.hosts and self._egress is None:
+                raise Forbidden("this daemon has no way out for commands: run it without hosts")
+            if wanted.hosts and self._egress is not None:
+                gate = await stack.enter_async_context(self._egress.gate(frozenset(wanted.hosts)))
+                network = Network(gate.socket_path)
+            yield await stack.enter_async_context(await self.sandbox.start(self._command(wanted, network)))
+
+    def _command(self, wanted: Wanted, network: Network | None) -> Command:
+        return Command(
+            argv=(shell(), "-c", wanted.command),
+            cwd=wanted.cwd,
+            workspace=wanted.workspace,
+            caps=wanted.caps,
+            network=network,
+            tier=self.tier,
+        )
+
+
+def shell() -> str:
+    return next(path for path in ("/bin/bash", "/usr/bin/bash", "/bin/sh") if path == "/bin/sh" or os.access(path, os.X_OK))
+
+
+def label(hosts: Sequence[str]) -> Label:
+    """What a command prints is as trustworthy as what it could talk to."""
+    return Label(integrity="untrusted", sources=tuple(f"shell:{host}" for host in hosts)) if hosts else CLEAN
+
+
+def ending(ended: Exit, caps: Caps) -> str:
+    """How it ended, in words."""
+    match ended.killed:
+        case "":
+            named = f" ({ended.signal})" if ended.signal else ""
+            return f"exit code {ended.code}{named}"
+        case "time":
+            return f"killed after {caps.time_s or 0:g} s"
+        case "memory":
+            return f"killed: it used more than {caps.memory_bytes >> 20} MiB of memory"
+        case "processes":
+            return f"killed: it had more than {caps.processes} processes"
+        case "output":
+            return f"killed: it wrote more than {caps.output_bytes >> 20} MiB of output"
+        case "disk":
+            return "killed: the workspace's disk was nearly full"
+        case "stopped":
+            return "stopped"
