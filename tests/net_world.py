@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,8 +70,7 @@ class Site:
     address: str = "127.0.0.1"
     asked: list[Asked] = field(default_factory=list)
     connections: int = 0
-    left: asyncio.Event = field(default_factory=asyncio.Event)
-    failures: list[Exception] = field(default_factory=list)
+    readers: list[asyncio.StreamReader] = field(default_factory=list)
 
     async def __aenter__(self) -> Self:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -84,8 +84,15 @@ class Site:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    async def client_leaves(self) -> None:
+        """Waits until the other end of the newest connection is closed."""
+        with suppress(ConnectionError):
+            while await self.readers[-1].read(1 << 16):
+                pass
+
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.readers.append(reader)
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -101,7 +108,7 @@ class Site:
                 writer.write(pages.get(asked.target, pages.get("", answer("no such page", 404))))
             await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
-            self.left.set()
+            return
         finally:
             writer.close()
 

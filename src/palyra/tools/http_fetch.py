@@ -65,20 +65,22 @@ def tools(
     secret: Secret | None = None,
     tls: ssl.SSLContext | None = None,
     clock: Callable[[], float] = monotonic,
+    seconds: float = SECONDS,
 ) -> tuple[TypedTool, ...]:
-    """Both tools, over one cache. Without `secret` no call can use a credential."""
+    """Both tools, over one cache. Without `secret` no call can use a credential. `seconds` is for a call in all."""
     follower = Follower(Http(resolver, tls=tls), Cache(clock))
-    return (Fetch(follower, resolver, secret), Post(follower, resolver, secret))
+    return (Fetch(follower, resolver, secret, seconds), Post(follower, resolver, secret, seconds))
 
 
 class _HttpTool:
     spec: ClassVar[ToolSpec]
     argument_type: ClassVar[type[Arguments]]
 
-    def __init__(self, follower: Follower, resolver: Resolver, secret: Secret | None) -> None:
+    def __init__(self, follower: Follower, resolver: Resolver, secret: Secret | None, seconds: float) -> None:
         self._follower = follower
         self._resolver = resolver
         self._secret = secret
+        self._seconds = seconds
 
     def scope(self, arguments: object, workspace: str) -> Scope:
         """The hosts a call may reach. Raises Refused for what no policy can permit, so that nobody is asked about it."""
@@ -110,7 +112,7 @@ class _HttpTool:
         call = _call(arguments)
         credential: Credential | None = None
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(self._seconds):
                 request = self._request(call)
                 credential = self._credential(call, request.url, context)
                 permitted = frozenset((request.url.authority, *self._others(call)))
@@ -118,7 +120,7 @@ class _HttpTool:
                 reading = await fetch_text.read(fetched.response, fetched.url, call.form)
                 result = _result(request, fetched, reading)
         except TimeoutError:
-            result = ToolResult(outcome="timeout", text=f"{hosts.shown(call.url)} took longer than {SECONDS:g} s in all")
+            result = ToolResult(outcome="timeout", text=f"{hosts.shown(call.url)} took longer than {self._seconds:g} s in all")
         except PalyraError as error:
             outcome: Literal["denied", "error"] = "denied" if isinstance(error, Forbidden) else "error"
             result = ToolResult(outcome=outcome, text=error.message, data={"code": error.code})
