@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.common import Table, machine
 
-NAMES = ("runs", "memory", "curves", "stop")
+NAMES = ("runs", "where", "memory", "curves", "stop")
 
 
 def main() -> None:
