@@ -3,7 +3,6 @@
 import codecs
 import re
 from hashlib import sha256
-from typing import Literal
 
 from msgspec import Struct
 
@@ -11,8 +10,6 @@ from palyra.tools import fetch_pdf, work
 from palyra.tools.fetch_prose import prose, visible
 from palyra.tools.net.exchange import Response
 from palyra.tools.net.urls import Url
-
-Form = Literal["text", "raw"]
 
 _TEXTUAL = re.compile(
     r"text/|application/(?:[\w.+-]*\+)?(?:json|xml|javascript|ecmascript|yaml|toml|x-ndjson|x-yaml|x-sh|sql|graphql)\b|image/svg"
@@ -35,8 +32,8 @@ class Reading(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-async def read(response: Response, url: Url, form: Form) -> Reading:
-    """The body of a response, as text."""
+async def read(response: Response, url: Url, *, raw: bool = False) -> Reading:
+    """The body of a response, as text; with `raw` as it came, if it is text at all."""
     declared = response.headers.get("content-type", "")
     media_type = declared.partition(";")[0].strip().lower() or _sniffed(response.body)
     if not response.body:
@@ -47,7 +44,7 @@ async def read(response: Response, url: Url, form: Form) -> Reading:
         return _described(response, media_type)
     text, charset = decode(response.body, declared)
     notes = () if charset == "utf-8" else (f"read as {charset}",)
-    if form == "raw" or not (media_type in _HTML or (media_type in ("", "text/plain") and _LOOKS_HTML.match(text))):
+    if raw or not (media_type in _HTML or (media_type in ("", "text/plain") and _LOOKS_HTML.match(text))):
         return Reading(visible(text), media_type, notes=notes)
     title, clean = await work.off_loop(lambda stop: prose(text, url, stop))
     return Reading(clean, media_type, title, (*notes, "HTML made readable"))

@@ -10,24 +10,25 @@ import ssl
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from time import monotonic
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
-from palyra.tools import fetch_text
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 from palyra.tools.fetch_cache import Cache
 from palyra.tools.fetch_follow import MOST_BYTES, Credential, Fetched, Follower
-from palyra.tools.fetch_prose import visible
-from palyra.tools.fetch_text import Form, Reading
 from palyra.tools.net import hosts, urls
 from palyra.tools.net.exchange import Http, Request
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.net.urls import Url
 
+if TYPE_CHECKING:
+    from palyra.tools.fetch_text import Reading
+
+Form = Literal["text", "raw"]
 # The value behind a reference such as vault:github, for this host and this call. Raises Forbidden or NotFound.
 Secret = Callable[[str, str, CallContext], str]
 
@@ -109,6 +110,9 @@ class _HttpTool:
         return Preview("request", f"{request.method} {request.url}", "\n".join(lines))
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
+        # Reading pages needs tables that a daemon which never fetches should not carry.
+        from palyra.tools import fetch_text
+
         call = _call(arguments)
         credential: Credential | None = None
         try:
@@ -117,7 +121,7 @@ class _HttpTool:
                 credential = self._credential(call, request.url, context)
                 permitted = frozenset((request.url.authority, *self._others(call)))
                 fetched = await self._follower.fetch(request, permitted, credential)
-                reading = await fetch_text.read(fetched.response, fetched.url, call.form)
+                reading = await fetch_text.read(fetched.response, fetched.url, raw=call.form == "raw")
                 result = _result(request, fetched, reading)
         except TimeoutError:
             result = ToolResult(outcome="timeout", text=f"{hosts.shown(call.url)} took longer than {self._seconds:g} s in all")
@@ -204,7 +208,7 @@ def _header_value(name: str, value: str) -> str:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _result(request: Request, fetched: Fetched, reading: Reading) -> ToolResult:
+def _result(request: Request, fetched: Fetched, reading: "Reading") -> ToolResult:
     response, url = fetched.response, fetched.url
     data: dict[str, Any] = {
         "url": str(url),
@@ -227,12 +231,12 @@ def _result(request: Request, fetched: Fetched, reading: Reading) -> ToolResult:
         data["title"] = reading.title[:300]
         head.append(f"Title: {reading.title[:300]}")
     shown = response.headers if request.method == "HEAD" else {k: v for k, v in response.headers.items() if k in _SHOWN_HEADERS}
-    head += [f"{name}: {visible(value)[:300]}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
+    head += [f"{name}: {hosts.shown(value, 300)}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
     text = "\n".join(head) + (f"\n\n{reading.text}" if reading.text else "")
     return ToolResult(outcome="ok" if response.status < 400 else "error", text=text, data=data)
 
 
-def _first_line(request: Request, fetched: Fetched, reading: Reading) -> str:
+def _first_line(request: Request, fetched: Fetched, reading: "Reading") -> str:
     response = fetched.response
     try:
         phrase = f" {HTTPStatus(response.status).phrase}"

@@ -49,10 +49,10 @@ def written(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def shown(text: str) -> str:
+def shown(text: str, longest: int = 120) -> str:
     """What somebody else wrote, fit for a message: short, on one line, and every odd character visible."""
-    cut = text if len(text) <= 120 else text[:119] + "…"
-    return "".join(char if char.isascii() and char.isprintable() else f"\\u{{{ord(char):x}}}" for char in cut)
+    safe = "".join(char if char.isascii() and char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text[:longest])
+    return safe if len(text) <= longest else safe + "…"
 
 
 def _percent_decoded(text: str) -> str:
