@@ -1,6 +1,7 @@
 """The parts of the command line that know no terminal and no daemon."""
 
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,32 @@ def test_a_long_line_is_shown_around_the_cursor() -> None:
     assert editor.view(10) == ("x" * 10, 0)
 
 
+def test_a_very_long_line_is_pasted_typed_and_shown_in_no_time() -> None:
+    pasted, typed = LineEditor(), LineEditor()
+    began = time.process_time()
+    for at in range(0, 400_000, 4096):
+        piece = (b"\x1b[200~" if at == 0 else b"") + b"word and " * 455
+        assert list(pasted.feed(piece)) == []
+        assert list(typed.feed(b"x" * 4096)) == []
+        for editor in (pasted, typed):
+            assert width_of(editor.view(80)[0]) <= 80
+    pasted.cursor = len(pasted.text) // 2
+    assert len(pasted.view(80)[0]) == 80
+    assert list(typed.feed(b"\x17x\r")) == [Line("x")]
+    # A hundredth of a second would do; anything that looks at the whole line for each piece takes many.
+    assert time.process_time() - began < 2
+
+
+@given(st.text(max_size=60), st.integers(0, 60), st.integers(4, 30))
+def test_what_is_shown_of_a_line_fits_and_holds_the_cursor(text: str, cursor: int, width: int) -> None:
+    editor = LineEditor()
+    editor.insert(text)
+    editor.cursor = min(cursor, len(text))
+    shown, column = editor.view(width)
+    assert width_of(shown) <= width
+    assert 0 <= column < width
+
+
 def test_tab_completes_what_is_unambiguous() -> None:
     editor = LineEditor(complete=lambda text: [each for each in ("/session", "/sessions", "/stop") if each.startswith(text)])
     assert _typed("/se\t\r", editor) == [Line("/session")]
@@ -205,15 +232,48 @@ def _deciding(about: Any = "tool", subjects: tuple[Subject, ...] = _SUBJECTS) ->
 
 
 @settings(max_examples=300)
-@given(st.lists(st.text(max_size=6), max_size=6), st.sampled_from(["tool", "in_doubt"]))
+@given(
+    st.lists(st.one_of(st.text(max_size=6), st.sampled_from(["y", "s", "t", "t 5m", "a", "1", "", "y but"])), max_size=6),
+    st.sampled_from(["tool", "in_doubt"]),
+)
 def test_nothing_but_a_written_yes_allows(lines: list[str], about: str) -> None:
-    yes = {"y", "yes", "s", "session", "t", "timed", "a", "always"}
     deciding = _deciding(about)
-    for line in lines:
+    for at, line in enumerate(lines):
         step = deciding.enter(line)
         if isinstance(step, Decided) and step.decision == "allow":
-            assert any(given.strip().lower().split(" ")[0] in yes for given in lines)
             assert about == "tool"
+            if step.scope == "once":
+                assert line.strip().lower() in ("y", "yes")
+            else:
+                begun = {given.strip().lower().split(" ")[0] for given in lines[:at]}
+                assert line.strip() in ("1", "2")
+                assert begun & {"s", "session", "t", "timed", "a", "always"}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["yes but not in src", "y e s", "a moment please", "always ask me", "s ure", "session?", "t once", "e it", "q 1", "sure", "1"],
+)
+@pytest.mark.parametrize("subjects", [_SUBJECTS, _SUBJECTS[:1]])
+def test_a_sentence_is_no_answer_and_the_enter_after_it_none_either(sentence: str, subjects: tuple[Subject, ...]) -> None:
+    deciding = _deciding(subjects=subjects)
+    step = deciding.enter(sentence)
+    assert isinstance(step, Say)
+    assert "nothing was decided" in step.text
+    assert isinstance(deciding.enter(""), Say)
+    assert deciding.enter("y") == Decided(decision="allow")
+
+
+@pytest.mark.parametrize("subjects", [_SUBJECTS, _SUBJECTS[:1]])
+@pytest.mark.parametrize("wider", ["s", "t 10m", "a"])
+def test_a_wider_yes_shows_what_it_covers_and_needs_its_number(wider: str, subjects: tuple[Subject, ...]) -> None:
+    deciding = _deciding(subjects=subjects)
+    shown = deciding.enter(wider)
+    assert isinstance(shown, Say)
+    assert "fs.write on /w/a" in shown.text
+    assert "Enter" not in deciding.prompt
+    assert isinstance(deciding.enter(""), Say)
+    assert isinstance(deciding.enter(""), Say)
 
 
 @pytest.mark.parametrize(
@@ -223,10 +283,12 @@ def test_nothing_but_a_written_yes_allows(lines: list[str], about: str) -> None:
         (["YES"], Decided(decision="allow")),
         (["n", "too wide"], Decided(decision="deny", reason="too wide")),
         (["n because I say so"], Decided(decision="deny", reason="because I say so")),
-        (["s", ""], Decided(decision="allow", scope="session", subject=_SUBJECTS[0])),
+        (["s", "1"], Decided(decision="allow", scope="session", subject=_SUBJECTS[0])),
         (["a", "2"], Decided(decision="allow", scope="always", subject=_SUBJECTS[1])),
         (["t 10m", "1"], Decided(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0])),
-        (["t", "2h", ""], Decided(decision="allow", scope="timed", for_ms=7_200_000, subject=_SUBJECTS[0])),
+        (["t", "2h", "1"], Decided(decision="allow", scope="timed", for_ms=7_200_000, subject=_SUBJECTS[0])),
+        (["t 10 minutes", "1"], Decided(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0])),
+        (["T 1h", "2"], Decided(decision="allow", scope="timed", for_ms=3_600_000, subject=_SUBJECTS[1])),
         (["", "what?", "y"], Decided(decision="allow")),
         (["s", "9", "n", ""], Decided(decision="deny")),
     ],

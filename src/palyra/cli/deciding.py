@@ -1,4 +1,8 @@
-"""One approval being answered, line by line. Knows no terminal. Only a written yes is a yes: Enter alone decides nothing."""
+"""One approval being answered, line by line. Knows no terminal.
+
+Only a bare word is an answer: a sentence that begins with yes may go on with but, so it is asked about again. Enter alone
+decides nothing, and what a wider yes covers is chosen by its number, never by default.
+"""
 
 from typing import Any
 
@@ -13,6 +17,7 @@ from palyra.domain.tools import Subject
 _TOOL = "[y]es once · [s]ession · [t]imed · [a]lways · [e]dit · [n]o · [q]uit"
 _DOUBT = "[h]appened · [r]un again · [s]kip · [q]uit"
 _SCOPES = {"s": "session", "session": "session", "t": "timed", "timed": "timed", "a": "always", "always": "always"}
+_HOW = "answer with one letter and Enter; to tell the agent what to do instead: n and your words"
 
 
 class Decided(Struct, frozen=True, kw_only=True):
@@ -58,7 +63,7 @@ class Deciding:
             case "for":
                 return "for how long? (10m, 2h, 1d) "
             case "subject":
-                return f"which? (1-{len(self.request.subjects)}, Enter for 1) "
+                return f"which? ({_numbers(len(self.request.subjects))}; anything else: none) "
             case "reason":
                 return "reason for the agent (Enter for none) "
             case "edited":
@@ -78,8 +83,7 @@ class Deciding:
             case "edited":
                 return self._confirmed(given)
             case _:
-                word, _, rest = given.partition(" ")
-                return self._in_doubt(word.lower()) if self._doubt else self._choice(word.lower(), rest.strip())
+                return self._in_doubt(given.lower()) if self._doubt else self._choice(given)
 
     def edited(self, arguments: dict[str, Any]) -> Step:
         """The arguments came back from the editor."""
@@ -87,31 +91,41 @@ class Deciding:
         self._step = "edited"
         return Say()
 
-    def _choice(self, word: str, rest: str) -> Step:
+    def _choice(self, given: str) -> Step:
+        head, _, rest = given.partition(" ")
+        word, rest = head.lower(), rest.strip()
+        if word in ("n", "no", "deny"):
+            # Whatever follows a no is its reason: a sentence can only make it clearer.
+            return self._denied(rest)
+        if word in ("t", "timed") and rest:
+            return self._wider("timed", rest)
+        if rest:
+            return Say(f"nothing was decided: {one_line(given, 60)!r} says more than one of the answers does; {_HOW}")
         match word:
             case "y" | "yes":
                 return Decided(decision="allow")
-            case "n" | "no" | "deny":
-                if rest:
-                    return Decided(decision="deny", reason=rest)
-                self._step = "reason"
-                return Say()
             case "e" | "edit":
                 return Edit()
             case "q" | "quit":
                 return Leave()
             case "":
-                return Say("nothing was decided; answer with one of the letters")
+                return Say(f"nothing was decided; {_HOW}")
             case _ if word in _SCOPES:
-                return self._wider(_SCOPES[word], rest)
+                return self._wider(_SCOPES[word], "")
             case _:
-                return Say(f"{one_line(word, 20)!r} is no answer; one of the letters is")
+                return Say(f"nothing was decided: {one_line(word, 20)!r} is no answer; {_HOW}")
+
+    def _denied(self, reason: str) -> Step:
+        if reason:
+            return Decided(decision="deny", reason=reason)
+        self._step = "reason"
+        return Say()
 
     def _in_doubt(self, word: str) -> Step:
         match word:
             case "h" | "happened":
                 return Decided(decision="happened")
-            case "r" | "run" | "again":
+            case "r" | "run" | "again" | "run again":
                 return Decided(decision="again")
             case "s" | "skip":
                 return Decided(decision="skip")
@@ -139,18 +153,17 @@ class Deciding:
 
     def _ask_subject(self) -> Step:
         subjects = self.request.subjects
-        if len(subjects) == 1:
-            return self._allow(subjects[0])
         self._step = "subject"
         return Say("\n".join(f"  {number}. {subject_words(each)}" for number, each in enumerate(subjects, 1)))
 
     def _chosen(self, given: str) -> Step:
         subjects = self.request.subjects
-        number = int(given) if given.isdecimal() else 1 if not given else 0
-        if 1 <= number <= len(subjects):
-            return self._allow(subjects[number - 1])
         self._step = "choice"
-        return Say("nothing was decided: there is no such number")
+        if given.isdecimal() and 1 <= int(given) <= len(subjects):
+            return self._allow(subjects[int(given) - 1])
+        return Say(
+            f"nothing was decided: {f'{one_line(given, 20)!r} is not one of the numbers' if given else 'no number was given'}"
+        )
 
     def _allow(self, subject: Subject) -> Decided:
         return Decided(decision="allow", scope=self._scope, subject=subject, for_ms=self._for_ms)
@@ -160,6 +173,10 @@ class Deciding:
         if given.lower() in ("y", "yes"):
             return Decided(decision="allow", arguments=self._arguments)
         return Say("nothing was decided")
+
+
+def _numbers(count: int) -> str:
+    return "1" if count == 1 else f"1-{count}"
 
 
 def subject_words(subject: Subject) -> str:

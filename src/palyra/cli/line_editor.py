@@ -15,9 +15,11 @@ from palyra.cli.safe_text import clean, width_of
 # A whole escape sequence: CSI, SS3, or Alt with a key.
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])", re.DOTALL)
 _PASTE_END = "\x1b[201~"
-_WORD_BACK = re.compile(r"\S+\s*$")
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
 _WORD_ON = re.compile(r"\s*\S+")
 MOST_HISTORY = 1_000
+# Characters without a width stand beside those that have one; more of them than this in a place are not shown.
+_MOST_PER_COLUMN = 4
 
 
 class Line(Struct, frozen=True):
@@ -47,34 +49,39 @@ class LineEditor:
 
     def feed(self, data: bytes) -> Iterator[Event]:
         """Take what was typed, yield what it means."""
-        keys = self._waiting + self._decoder.decode(data)
+        keys, at = self._waiting + self._decoder.decode(data), 0
         self._waiting = ""
-        while keys:
+        while at < len(keys):
             if self._pasting:
-                keys = self._paste(keys)
-            elif keys[0] == "\x1b":
-                found = _SEQUENCE.match(keys)
+                at = self._paste(keys, at)
+            elif found := _PLAIN.match(keys, at):
+                # All at once: a key at a time would copy a long line for every key.
+                self.insert(found[0])
+                at = found.end()
+            elif keys[at] == "\x1b":
+                found = _SEQUENCE.match(keys, at)
                 if found is None:
-                    self._waiting = keys
+                    self._waiting = keys[at:]
                     return
-                keys = keys[found.end() :]
+                at = found.end()
                 self._sequence(found[0])
             else:
-                key, keys = keys[0], keys[1:]
-                event = self._key(key)
+                event = self._key(keys[at])
+                at += 1
                 if event is not None:
                     yield event
 
-    def _paste(self, keys: str) -> str:
-        """Take in what was pasted; what is left of the keys. An end mark that is cut in two is held like any sequence."""
-        pasted, end, keys = keys.partition(_PASTE_END)
-        self._pasting = not end
-        if not end:
+    def _paste(self, keys: str, at: int) -> int:
+        """Take in what was pasted; where the keys go on. An end mark that is cut in two is held like any sequence."""
+        end = keys.find(_PASTE_END, at)
+        pasted = keys[at:] if end < 0 else keys[at:end]
+        self._pasting = end < 0
+        if end < 0:
             held = next((size for size in range(len(_PASTE_END) - 1, 0, -1) if pasted.endswith(_PASTE_END[:size])), 0)
             self._waiting = pasted[len(pasted) - held :]
             pasted = pasted[: len(pasted) - held]
         self.insert(pasted.replace("\r\n", "\n").replace("\r", "\n"))
-        return keys
+        return len(keys) if end < 0 else end + len(_PASTE_END)
 
     def clear(self) -> None:
         self.text, self.cursor = "", 0
@@ -91,13 +98,14 @@ class LineEditor:
         self._at = len(self.history)
 
     def view(self, width: int) -> tuple[str, int]:
-        """What to show in so many columns, and the column of the cursor: the part around it, on one line."""
-        before, after = _shown(self.text[: self.cursor]), _shown(self.text[self.cursor :])
-        while width_of(before) > width - 1:
-            before = before[1:]
+        """What to show in so many columns, and the column of the cursor: the part around it, on one line.
+
+        Looks only at what can be on the screen, however long the line is.
+        """
+        near = width * _MOST_PER_COLUMN
+        before = _last_columns(_shown(self.text[max(0, self.cursor - near) : self.cursor]), width - 1)
         column = width_of(before)
-        while width_of(after) > width - column:
-            after = after[:-1]
+        after = _first_columns(_shown(self.text[self.cursor : self.cursor + near]), width - column)
         return before + after, column
 
     def _key(self, key: str) -> Event | None:
@@ -129,16 +137,13 @@ class LineEditor:
             case "\x15":
                 self._delete(0, self.cursor)
             case "\x17":
-                found = _WORD_BACK.search(self.text[: self.cursor])
-                self._delete(found.start() if found else 0, self.cursor)
+                self._delete(self._word_start(), self.cursor)
             case "\x10":
                 self._recall(-1)
             case "\x0e":
                 self._recall(1)
             case "\t":
                 self._tab()
-            case _ if key >= " ":
-                self.insert(key)
         return None
 
     def _sequence(self, sequence: str) -> None:
@@ -161,12 +166,19 @@ class LineEditor:
                 found = _WORD_ON.match(self.text, self.cursor)
                 self.cursor = found.end() if found else len(self.text)
             case "\x1b[1;5D" | "\x1bb":
-                found = _WORD_BACK.search(self.text[: self.cursor])
-                self.cursor = found.start() if found else 0
+                self.cursor = self._word_start()
             case "\x1b\r" | "\x1b\n":
                 self.insert("\n")
             case "\x1b[200~":
                 self._pasting = True
+
+    def _word_start(self) -> int:
+        at = self.cursor
+        while at and self.text[at - 1].isspace():
+            at -= 1
+        while at and not self.text[at - 1].isspace():
+            at -= 1
+        return at
 
     def _enter(self) -> Event | None:
         if self.text.endswith("\\") and self.cursor == len(self.text):
@@ -207,3 +219,16 @@ class LineEditor:
 
 def _shown(text: str) -> str:
     return clean(text.replace("\n", "⏎").replace("\t", " "))
+
+
+def _last_columns(text: str, width: int) -> str:
+    return _first_columns(text[::-1], width)[::-1]
+
+
+def _first_columns(text: str, width: int) -> str:
+    used = 0
+    for at, char in enumerate(text):
+        used += width_of(char)
+        if used > width:
+            return text[:at]
+    return text

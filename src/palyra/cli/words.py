@@ -9,7 +9,7 @@ from palyra.cli.safe_text import one_line
 from palyra.domain.errors import InvalidInput
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-_DURATION = re.compile(r"(\d{1,6})\s*([smhdw])(?:ec|in|ours?|ays?|eeks?)?", re.ASCII)
+_DURATION = re.compile(r"(\d{1,6})\s*(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)", re.ASCII)
 # What a call is about, of the arguments that tools have.
 _ABOUT = ("path", "paths", "file", "command", "url", "query", "pattern", "name", "text")
 
@@ -24,11 +24,11 @@ def duration(ms: int) -> str:
 
 
 def parse_duration(text: str) -> int:
-    """Milliseconds for `30s`, `10m`, `2h`, `1d` or `1w`."""
+    """Milliseconds for `30s`, `10m`, `10 minutes`, `2h`, `1d` or `1w`."""
     found = _DURATION.fullmatch(text.strip().lower())
     if not found or not int(found[1]):
         raise InvalidInput(f"{text!r} is not a time: write 30s, 10m, 2h, 1d or 1w")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(found[1]) * _UNITS[found[0][len(found[1]) :].strip()[0]]
 
 
 def when(ms: int) -> str:
