@@ -57,12 +57,6 @@ def tables() -> Iterator[Table]:
         found = json.loads(report.read_text())
     threads, loop = found["threads"], found["loop"]
     spent = sum(threads.values())
-    named = {
-        "MainThread": "event loop",
-        "journal-write": "journal's writer",
-        "journal-read": "journal's readers",
-        "asyncio": "tools",
-    }
     rows = [(NAMED.get(name, name), f"{cpu / spent:.0%}") for name, cpu in _sorted(threads) if cpu / spent >= 0.01]
     yield Table("Where the CPU goes, 64 runs at once, by thread", ("thread", "share"), rows)
     total = sum(loop.values())

@@ -11,6 +11,8 @@ from palyra.domain.verdicts import Origin
 from palyra.journal.database import Tx
 
 _UNFINISHED = "state IN ('accepted', 'in_progress', 'waiting')"
+# The second half lets SQLite see that the index on runs' entries can be used.
+_OF_RUN = "run_id = :run_id AND run_id <> ''"
 _COLUMNS = "run_id, session_id, principal, origin, state, reason, created_ms, started_ms, ended_ms, heartbeat_ms"
 
 
@@ -153,8 +155,8 @@ def collecting(tx: Tx, session_id: str) -> str:
 def unread_inputs(tx: Tx, run_id: str) -> int:
     """How many inputs have joined a run since the model was last asked."""
     row = tx.one(
-        """SELECT count(*) FROM entries WHERE run_id = :run_id AND kind = 'input.received' AND seq > coalesce(
-            (SELECT max(seq) FROM entries WHERE run_id = :run_id AND kind = 'input.assembled'), 0)""",
+        f"""SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'input.received' AND seq > coalesce(
+            (SELECT max(seq) FROM entries WHERE {_OF_RUN} AND kind = 'input.assembled'), 0)""",
         run_id=run_id,
     )
     return int(row[0]) if row else 0
@@ -163,6 +165,6 @@ def unread_inputs(tx: Tx, run_id: str) -> int:
 def inputs_after(tx: Tx, run_id: str, seq: int) -> bool:
     """Whether an input has joined a run behind a position of its tape."""
     found = tx.one(
-        "SELECT 1 FROM entries WHERE run_id = :run_id AND seq > :seq AND kind = 'input.received' LIMIT 1", run_id=run_id, seq=seq
+        f"SELECT 1 FROM entries WHERE {_OF_RUN} AND seq > :seq AND kind = 'input.received' LIMIT 1", run_id=run_id, seq=seq
     )
     return found is not None

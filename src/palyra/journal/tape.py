@@ -265,7 +265,8 @@ def entry_at(tx: Tx, position: int) -> Entry:
 def proposal(tx: Tx, run_id: str, call_id: str) -> ToolProposed:
     """A call as it was proposed."""
     for (body,) in tx.all(
-        "SELECT body FROM entries WHERE run_id = :run_id AND kind = 'tool.proposed' ORDER BY seq DESC", run_id=run_id
+        "SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'tool.proposed' ORDER BY seq DESC",
+        run_id=run_id,
     ):
         event = events.decode(body)
         if isinstance(event, ToolProposed) and event.call_id == call_id:

@@ -1,0 +1,60 @@
+"""The journal's hot queries use their indexes: what they cost must not grow with history."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palyra.journal import approvals, runs, sessions, tape, workspace
+from palyra.journal.database import Connection, Tx
+from palyra.journal.sqlite import Sqlite
+from tests.journals import new_id
+
+QUERIES: dict[str, Callable[[Tx], Any]] = {
+    "the entries behind a cursor": lambda tx: tape.after(tx, "t", 5),
+    "a stretch of tape": lambda tx: tape.events_between(tx, "t", 1, 5),
+    "a call's proposal": lambda tx: tape.proposal(tx, "r", "c"),
+    "inputs that joined a run": lambda tx: runs.inputs_after(tx, "r", 5),
+    "unread inputs": lambda tx: runs.unread_inputs(tx, "r"),
+    "unfinished runs of a session": lambda tx: runs.unfinished_of_session(tx, "s"),
+    "unfinished runs of a principal": lambda tx: runs.unfinished_of_principal(tx, "p"),
+    "inputs in a mailbox": lambda tx: runs.waiting_inputs(tx, "s"),
+    "the run that collects": lambda tx: runs.collecting(tx, "s"),
+    "a submission": lambda tx: runs.find_submission(tx, "x"),
+    "a session": lambda tx: sessions.find(tx, session_id=new_id()),
+    "a session by label": lambda tx: sessions.find(tx, label="l", owner="p"),
+    "pending approvals of a run": lambda tx: approvals.pending_of_run(tx, "r"),
+    "the next expiry": approvals.next_expiry,
+    "grants": lambda tx: approvals.grants_for(tx, "p", "s"),
+    "effects of a run": lambda tx: workspace.effects_of_run(tx, "s", "r"),
+    "effects of a session": lambda tx: workspace.effects_of_session(tx, "s"),
+}
+
+
+class Explaining:
+    """A connection that notes how SQLite means to run every query."""
+
+    def __init__(self, real: Connection) -> None:
+        self._real = real
+        self.plans: list[str] = []
+
+    def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Any]:
+        self.plans += [str(row[3]) for row in self._real.all(f"EXPLAIN QUERY PLAN {sql}", params)]
+        return self._real.all(sql, params)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_hot_query_never_scans_a_table(tmp_path: Path, name: str) -> None:
+    connection = Sqlite(tmp_path / "j.db").open_writer()
+    explaining = Explaining(connection)
+    try:
+        QUERIES[name](Tx(explaining, 0))  # type: ignore[arg-type]
+    except LookupError:
+        pass
+    except Exception as error:  # noqa: BLE001  an empty journal has nothing to find; the plan is what counts
+        assert type(error).__name__ == "NotFound", error
+    connection.close()
+    scans = [plan for plan in explaining.plans if plan.startswith("SCAN") and "USING" not in plan]
+    assert explaining.plans
+    assert scans == [], f"{name}: {explaining.plans}"
