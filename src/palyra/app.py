@@ -14,7 +14,7 @@ from palyra.config import Chosen, Config, Loaded, Provider
 from palyra.domain.errors import ConfigInvalid, PalyraError
 from palyra.domain.events import AdminChanged, Budgets
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
-from palyra.domain.ports import ModelProvider
+from palyra.domain.ports import CallContext, ModelProvider
 from palyra.domain.redaction import Redactor
 from palyra.journal import tape, workspace
 from palyra.journal.database import Database
@@ -40,8 +40,9 @@ from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.undo import Undoing
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_keys import KeyFile
-from palyra.tools import standard
-from palyra.tools.catalogue import Catalogue
+from palyra.tools import http_fetch, standard
+from palyra.tools.catalogue import Catalogue, TypedTool
+from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import Fence
 
 log = logging.getLogger("palyra")
@@ -115,7 +116,7 @@ async def start(
     policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     policy = PolicyStore(policy_folder, given.policy.preset)
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    catalogue = _tools(db, forbidden, rehearsal=given.rehearsal.tools)
+    catalogue = _tools(db, forbidden, vault, rehearsal=given.rehearsal.tools)
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
 
@@ -198,14 +199,19 @@ def _settings(given: Config) -> Settings:
     return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
 
 
-def _tools(db: Database, forbidden: tuple[str, ...], *, rehearsal: bool) -> Catalogue:
+def _tools(db: Database, forbidden: tuple[str, ...], vault: Vault, *, rehearsal: bool) -> Catalogue:
     fence = Fence(forbidden)
 
     def load(artifact_id: str, session_id: str) -> bytes | None:
         found = db.read_from_thread(lambda tx: workspace.artifact(tx, session_id, artifact_id))
         return found.body if found else None
 
-    offered = standard.tools(fence, load)
+    async def secret(reference: str, host: str, context: CallContext) -> str:
+        return await vault.resolve(
+            reference, principal=context.principal, session=context.session_id, tool="http.fetch", host=host.partition(":")[0]
+        )
+
+    offered: tuple[TypedTool, ...] = (*standard.tools(fence, load), *http_fetch.tools(Resolver(), secret=secret))
     if rehearsal:
         from palyra.tools import rehearsal as pretended
 

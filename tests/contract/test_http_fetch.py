@@ -3,12 +3,14 @@
 import base64
 import gzip
 import zlib
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from palyra.domain.errors import Forbidden, InvalidInput
+from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Subject, ToolResult
 from palyra.tools.net.resolve import Resolver
@@ -40,7 +42,7 @@ def test_a_page_comes_back_as_clean_text_and_is_labelled_untrusted() -> None:
     assert first == f"GET {where}/: 200 OK, text/html, {len(PAGE)} bytes, HTML made readable"
     assert title == "Title: A page"
     assert text == f"# Hello\n\nSome [text]({where}/more)."
-    assert result.data["label"] == {"integrity": "untrusted", "source": f"{where}/"}
+    assert result.label == Label(integrity="untrusted", sources=(f"{where}/",))
     assert {key: result.data[key] for key in ("status", "media_type", "bytes", "cut", "cached", "hops")} == {
         "status": 200,
         "media_type": "text/html",
@@ -288,10 +290,17 @@ def test_reading_can_be_repeated_and_sending_cannot() -> None:
 SECRET = "s3cr3t-value-0123456789"
 
 
-def vault(reference: str, host: str, context: CallContext) -> str:
+async def vault(reference: str, host: str, context: CallContext) -> str:
     if (reference, host.partition(":")[0], context.principal) != ("vault:key", "site.example", "user:owner"):
         raise Forbidden(f"{reference} is not for {host}")
     return SECRET
+
+
+def _always(value: str) -> Callable[..., Awaitable[str]]:
+    async def secret(*_: object) -> str:
+        return value
+
+    return secret
 
 
 def echoing(asked: Asked) -> bytes:
@@ -338,9 +347,7 @@ def test_a_credential_is_refused_where_it_cannot_be_kept() -> None:
             off = await Web(resolver).fetch(f"https://site.example:{site.port}/", auth="vault:key")
             literal = await Web(resolver, secret=vault).fetch(f"https://site.example:{site.port}/", auth=f"Bearer {SECRET}")
             foreign = await Web(resolver, secret=vault).fetch(f"https://other.example:{site.port}/", auth="vault:key")
-            broken = await Web(resolver, secret=lambda *_: "two\r\nlines").fetch(
-                f"https://site.example:{site.port}/", auth="vault:key"
-            )
+            broken = await Web(resolver, secret=_always("two\r\nlines")).fetch(f"https://site.example:{site.port}/", auth="vault:key")
             results = (plain, off, literal, foreign, broken)
             assert [result.outcome for result in results] == ["error", "error", "error", "denied", "error"]
             assert site.connections == 0
@@ -354,7 +361,7 @@ def test_a_value_that_names_its_own_scheme_is_sent_as_it_is(tmp_path: Path) -> N
         server, client = certified(tmp_path, "site.example")
         basic = "Basic " + base64.b64encode(b"me:password").decode()
         async with Site({"": answer(f"echo {basic}", content_type="text/plain")}, tls=server) as site:
-            web = Web(local("site.example", port=site.port), secret=lambda *_: basic, tls=client)
+            web = Web(local("site.example", port=site.port), secret=_always(basic), tls=client)
             result = await web.fetch(f"https://site.example:{site.port}/", auth="vault:me")
             assert site.asked[0].headers["authorization"] == basic
             assert basic[6:] not in result.text

@@ -47,6 +47,8 @@ class Scope(Struct, frozen=True, omit_defaults=True):
     command: str = ""
     hosts: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
+    # References of the secrets that the call is given.
+    secrets: tuple[str, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     harmless: bool = False
 
@@ -62,6 +64,8 @@ class Subject(Struct, frozen=True):
         """Whether a call of `tool` with this scope lies wholly inside the subject."""
         if tool != self.tool:
             return False
+        if scope.secrets and self.kind != "command":
+            return False  # A yes to a call without a secret never covers one with: only the very same call does.
         if self.kind == "tool":
             return True
         if not self.value:

@@ -126,6 +126,9 @@ class Judging:
         return tuple(each for each in tool.subjects(scope) if self._redactor.redact(each.value) == each.value)
 
     def question(self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope) -> Question:
+        if scope.secrets and "secrets" not in spec.capabilities:
+            # Whether a call is given a secret depends on its arguments; policy sees it as a capability all the same.
+            spec = msgspec.structs.replace(spec, capabilities=(*spec.capabilities, "secrets"))
         return Question(
             principal=session.owner,
             session_id=session.session_id,

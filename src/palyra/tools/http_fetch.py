@@ -7,7 +7,7 @@ back was written by others, and the result says so.
 import asyncio
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from msgspec import Meta, field
 
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
+from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments, TypedTool, declare
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 Form = Literal["text", "raw"]
 # The value behind a reference such as vault:github, for this host and this call. Raises Forbidden or NotFound.
-Secret = Callable[[str, str, CallContext], str]
+Secret = Callable[[str, str, CallContext], Awaitable[str]]
 
 SECONDS = 10.0
 _MOST_BODY = 256 << 10
@@ -88,11 +89,16 @@ class _HttpTool:
         call = _call(arguments)
         request = self._request(call)
         line = f"{request.method} {request.url}" + (f" with {call.auth}" if call.auth else "")
-        return Scope(program=request.method, command=line, hosts=tuple(dict.fromkeys((request.url.authority, *self._others(call)))))
+        return Scope(
+            program=request.method,
+            command=line,
+            hosts=tuple(dict.fromkeys((request.url.authority, *self._others(call)))),
+            secrets=(call.auth,) if call.auth else (),
+        )
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
         name = self.spec.name
-        plain = len(scope.hosts) == 1 and " with vault:" not in scope.command
+        plain = len(scope.hosts) == 1 and not scope.secrets
         # A wider yes to a call with a credential is about that call, not about everything at its host.
         narrow = Subject(name, "host", scope.hosts[0]) if plain else Subject(name, "command", scope.command)
         return (narrow, Subject(name, "tool"))
@@ -118,7 +124,7 @@ class _HttpTool:
         try:
             async with asyncio.timeout(self._seconds):
                 request = self._request(call)
-                credential = self._credential(call, request.url, context)
+                credential = await self._credential(call, request.url, context)
                 permitted = frozenset((request.url.authority, *self._others(call)))
                 fetched = await self._follower.fetch(request, permitted, credential)
                 reading = await fetch_text.read(fetched.response, fetched.url, raw=call.form == "raw")
@@ -151,12 +157,12 @@ class _HttpTool:
             found.append(Url("https", host, port, "/").authority)
         return tuple(dict.fromkeys(found))
 
-    def _credential(self, call: FetchArguments | PostArguments, url: Url, context: CallContext) -> Credential | None:
+    async def _credential(self, call: FetchArguments | PostArguments, url: Url, context: CallContext) -> Credential | None:
         if not call.auth:
             return None
         if self._secret is None:
             raise InvalidInput("there is no vault here, so auth cannot be used")
-        value = self._secret(call.auth, url.authority, context)
+        value = await self._secret(call.auth, url.authority, context)
         value = value if " " in value else f"Bearer {value}"
         if not _HEADER_VALUE.fullmatch(value):
             raise InvalidInput(f"the value of {call.auth} cannot be sent as a header")
@@ -218,22 +224,22 @@ def _result(request: Request, fetched: Fetched, reading: "Reading") -> ToolResul
         "cut": response.cut,
         "cached": fetched.cached,
         "hops": list(fetched.hops),
-        # For the runtime, which joins it to what the model has seen.
-        "label": {"integrity": "untrusted", "source": str(request.url)},
     }
+    # Whatever a server says is untrusted, wherever it goes from here.
+    label = Label(integrity="untrusted", sources=(str(request.url),))
     head = [_first_line(request, fetched, reading)]
     if fetched.wanted is not None:
         data["location"] = str(fetched.wanted)
         head.append(f"It redirects to {fetched.wanted}, which was not followed ({fetched.why}).")
         head.append(f"To go there, call {_tool(request)} with that URL.")
-        return ToolResult(outcome="error", text="\n".join(head), data=data)
+        return ToolResult(outcome="error", text="\n".join(head), data=data, label=label)
     if reading.title:
         data["title"] = reading.title[:300]
         head.append(f"Title: {reading.title[:300]}")
     shown = response.headers if request.method == "HEAD" else {k: v for k, v in response.headers.items() if k in _SHOWN_HEADERS}
     head += [f"{name}: {hosts.shown(value, 300)}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
     text = "\n".join(head) + (f"\n\n{reading.text}" if reading.text else "")
-    return ToolResult(outcome="ok" if response.status < 400 else "error", text=text, data=data)
+    return ToolResult(outcome="ok" if response.status < 400 else "error", text=text, data=data, label=label)
 
 
 def _first_line(request: Request, fetched: Fetched, reading: "Reading") -> str:
