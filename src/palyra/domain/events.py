@@ -12,8 +12,8 @@ from msgspec import Struct
 from palyra.domain.ids import ApprovalId, ArtifactId, CallId, RunId, SessionId
 from palyra.domain.labels import CLEAN, Label
 from palyra.domain.messages import FailureClass, Native, StopReason, Usage
-from palyra.domain.tools import Effect, Outcome, Preview, Scope, Subject, Tier
-from palyra.domain.verdicts import Origin, Risk
+from palyra.domain.tools import Capability, Effect, Outcome, Preview, Scope, Subject, Tier
+from palyra.domain.verdicts import Origin, Risk, SessionRule
 
 InputMode = Literal["followup", "steer", "interrupt", "collect"]
 WaitReason = Literal["approval", "budget", "child", "in_doubt", "paused"]
@@ -75,6 +75,30 @@ class Attestation(Struct, frozen=True, omit_defaults=True):
 class FileChange(Struct, frozen=True, omit_defaults=True):
     path: str
     change: Literal["created", "modified", "deleted", "restored"]
+
+
+class Circumstances(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What policy was told about a call beyond its tool, effect and scope, so that the same question can be asked again."""
+
+    now_ms: int
+    origin: Origin = "interactive"
+    label: Label = CLEAN
+    capabilities: tuple[Capability, ...] = ()
+    source: str = "internal"
+    agent: str = "default"
+    channel: str = ""
+    rules: tuple[SessionRule, ...] = ()
+    # False when the scope on the tape is a redacted one: policy was told more than the tape may say.
+    exact: bool = True
+
+
+class Shadow(Struct, frozen=True, omit_defaults=True):
+    """What another set of policies, which is not in force, would have decided."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    reason: str
+    policies: tuple[str, ...] = ()
+    policy_version: str = ""
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -182,15 +206,19 @@ class ToolProposed(Event, frozen=True, kw_only=True, tag="tool.proposed"):
     arguments: dict[str, Any]
     effect: Effect = "once"
     scope: Scope = Scope()
+    # Absent when policy was not asked.
+    asked: Circumstances | None = None
 
 
 class ToolDecided(Event, frozen=True, kw_only=True, tag="tool.decided"):
     call_id: CallId
     verdict: Literal["allow", "ask", "deny"]
     reason: str
-    by: Literal["policy", "grant", "hard_rule", "catalogue"] = "policy"
+    by: Literal["policy", "grant", "hard_rule", "catalogue", "rule"] = "policy"
     policies: tuple[str, ...] = ()
     policy_version: str = ""
+    # Set when the shadow policies would have decided otherwise.
+    shadow: Shadow | None = None
 
 
 class ToolStarted(Event, frozen=True, kw_only=True, tag="tool.started"):

@@ -11,6 +11,13 @@ Risk = Literal["low", "medium", "high", "critical"]
 Origin = Literal["interactive", "scheduled", "child", "api"]
 
 
+class SessionRule(Struct, frozen=True):
+    """What a person laid down for one session, in the words that policy compiles."""
+
+    rule_id: str
+    words: str
+
+
 class Question(Struct, frozen=True, kw_only=True):
     """May this principal run this tool, on this, now?"""
 
@@ -23,6 +30,7 @@ class Question(Struct, frozen=True, kw_only=True):
     label: Label = CLEAN
     agent: str = "default"
     channel: str = ""
+    rules: tuple[SessionRule, ...] = ()
 
 
 class Allow(Struct, frozen=True, tag="allow"):

@@ -47,13 +47,14 @@ class Explanation(Struct, frozen=True, kw_only=True):
 def explain(policies: PolicySet, question: Question) -> Explanation:
     """The verdict that `judge` gives, and where it comes from."""
     found = judge.examine(policies, question)
+    deciding = policies.under(question.rules) if found.run.rules or found.unattended.rules else policies
     answers = (("run", found.run), ("run_unattended", found.unattended))
     return Explanation(
         verdict=found.verdict,
         version=policies.version,
         tool=question.tool.name,
         principal=question.principal,
-        rules=tuple(_deciding(policies, action, each) for action, answer in answers for each in answer.rules),
+        rules=tuple(_deciding(deciding, action, each) for action, answer in answers for each in answer.rules),
         errors=found.run.errors + found.unattended.errors,
         facts=_facts(question),
     )

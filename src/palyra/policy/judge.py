@@ -43,6 +43,7 @@ def judge(policies: PolicySet, question: Question) -> Verdict:
 
 def examine(policies: PolicySet, question: Question) -> Examined:
     try:
+        policies = policies.under(question.rules)
         run, unattended = _ask(policies, question)
         return Examined(_verdict(policies, question, run, unattended), run, unattended)
     except InvalidInput as error:

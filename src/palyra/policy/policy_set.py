@@ -10,8 +10,9 @@ import cedarpy
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.verdicts import Question
-from palyra.policy import request, sources
+from palyra.domain.errors import InvalidInput
+from palyra.domain.verdicts import Question, SessionRule
+from palyra.policy import request, rules, sources
 from palyra.policy.sources import Problem, Rule
 
 Preset = Literal["locked", "default", "coding", "research"]
@@ -22,6 +23,7 @@ _WITH_EVERY_PRESET = "labels.cedar"
 _GROUPS_FILE = "groups.toml"
 _GROUP_SECTIONS = ("principals", "tools", "agents", "channels", "skills")
 _MOST_CACHED = 1024
+_MOST_RULED = 64
 
 
 class Slice(Struct, frozen=True):
@@ -45,6 +47,29 @@ class PolicySet:
         self._groups = groups
         self._schema = schema
         self._slices: dict[tuple[Any, ...], Slice] = {}
+        self._ruled: dict[tuple[SessionRule, ...], PolicySet] = {}
+
+    def under(self, laid_down: tuple[SessionRule, ...]) -> "PolicySet":
+        """This set with the rules of a session. A set of its own, so that no answer is shared with sessions without them."""
+        if not laid_down:
+            return self
+        found = self._ruled.get(laid_down)
+        if found is None:
+            if len(self._ruled) >= _MOST_RULED:
+                self._ruled.clear()
+            found = self._ruled[laid_down] = PolicySet(
+                self.version, (*self.rules, *self._compiled(laid_down)), self._groups, self._schema
+            )
+        return found
+
+    def _compiled(self, laid_down: tuple[SessionRule, ...]) -> list[Rule]:
+        compiled: list[Rule] = []
+        for rule in laid_down:
+            found, problems = sources.read(f"session rule {rule.rule_id}", rules.cedar(rule), self._schema)
+            if problems:
+                raise InvalidInput(f"the session rule {rule.words!r} cannot be kept: {problems[0].message}")
+            compiled += found
+        return compiled
 
     def slice(self, question: Question) -> Slice:
         """Parsed once for each principal, tool, agent and channel, because parsing costs more than deciding."""
