@@ -347,7 +347,9 @@ def test_a_credential_is_refused_where_it_cannot_be_kept() -> None:
             off = await Web(resolver).fetch(f"https://site.example:{site.port}/", auth="vault:key")
             literal = await Web(resolver, secret=vault).fetch(f"https://site.example:{site.port}/", auth=f"Bearer {SECRET}")
             foreign = await Web(resolver, secret=vault).fetch(f"https://other.example:{site.port}/", auth="vault:key")
-            broken = await Web(resolver, secret=_always("two\r\nlines")).fetch(f"https://site.example:{site.port}/", auth="vault:key")
+            broken = await Web(resolver, secret=_always("two\r\nlines")).fetch(
+                f"https://site.example:{site.port}/", auth="vault:key"
+            )
             results = (plain, off, literal, foreign, broken)
             assert [result.outcome for result in results] == ["error", "error", "error", "denied", "error"]
             assert site.connections == 0
