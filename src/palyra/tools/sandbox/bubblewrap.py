@@ -13,9 +13,11 @@ from palyra.tools.sandbox import system
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.masks import Mask
 
-# The shell is pid 1 of the sandbox: it waits for the word on its input, runs the command, and when it ends the kernel ends all that
-# is left. Its own words ("Killed") go nowhere; the command's errors go where they should.
-_GATE = 'exec 8>&2 2>/dev/null; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
+# The shell is pid 1 of the sandbox: it says that it is there, waits for the word, runs the command, and when it ends the kernel
+# ends all that is left. By the time it speaks, bubblewrap has tied it to the daemon's life; a word given sooner could be heard
+# by a sandbox that nothing would end. Its own words ("Killed") go nowhere; the command's errors go where they should.
+READY = b"ready\n"
+_GATE = 'exec 8>&2 2>/dev/null; echo ready; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
 
 
 def gated(command: Command) -> list[str]:

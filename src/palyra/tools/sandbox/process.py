@@ -55,7 +55,7 @@ class Process:
         self._root = root
         self._ender = ender
         self._pipes = pipes
-        self._group = group
+        self.group = group
         self._killed: Killed = ""
         self._read = 0
         # Called once when the tree is dead.
@@ -122,7 +122,7 @@ class Process:
 
     async def _watch(self) -> Exit:
         handle = os.pidfd_open(self.pid)
-        use = Use(self.pid, self.command.workspace, self.command.caps, grouped=self._group is not None)
+        use = Use(self.pid, self.command.workspace, self.command.caps, grouped=self.group is not None)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.command.caps.time_s or float("inf"))
         try:
@@ -144,12 +144,12 @@ class Process:
         self._root.returncode = code
         self._ender.close()
         killed, peak = self._killed, use.peak
-        if self._group is not None:
-            peak = self._group.peak()
-            if not killed and code and self._group.out_of_memory():
+        if self.group is not None:
+            peak = self.group.peak()
+            if not killed and code and self.group.out_of_memory():
                 killed = "memory"
-            if not self._group.remove_now():
-                _in_background(asyncio.to_thread(self._group.remove))
+            if not self.group.remove_now():
+                _in_background(asyncio.to_thread(self.group.remove))
         for call in self.on_exit:
             call()
         return Exit(code=code, signal=signal_name(code), killed=killed, cpu_s=spent.ru_utime + spent.ru_stime, max_rss=peak)

@@ -16,6 +16,7 @@ from palyra.domain.tools import Tier
 from palyra.tools import work
 from palyra.tools.sandbox.command import STRENGTH, Caps, Command, Probe
 from palyra.tools.sandbox.masks import Masks
+from palyra.tools.sandbox.mourning import Mourner
 from palyra.tools.sandbox.process import Process
 
 # Each of these must hold inside, or the tier is not what it says. Files are opened and not written: a wall that is not there is
@@ -39,6 +40,7 @@ class Sandbox:
         self._hidden = tuple(hidden)
         self._most = most
         self._masks = Masks()
+        self._mourner = Mourner()
         self._probed: asyncio.Task[Probe] | None = None
         self._bwrap: str | None = None
 
@@ -68,7 +70,7 @@ class Sandbox:
 
         assert self._bwrap is not None
         masks = await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
-        return await tier_c.start(tier_c.Tools(self._bwrap, self._python), command, masks, self._readable)
+        return await tier_c.start(tier_c.Tools(self._bwrap, self._python, self._mourner), command, masks, self._readable)
 
     async def _find(self) -> Probe:
         reasons: list[str] = []

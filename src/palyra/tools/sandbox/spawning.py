@@ -11,10 +11,14 @@ from palyra.tools.sandbox.descriptors import Reader, Writer
 from palyra.tools.sandbox.process import Pipes
 
 
-def spawn(argv: Sequence[str], command: Command, passed: Sequence[int]) -> "tuple[subprocess.Popen[bytes], Pipes]":
+def spawn(
+    argv: Sequence[str], command: Command, passed: Sequence[int], *, program: str | None = None
+) -> "tuple[subprocess.Popen[bytes], Pipes]":
+    """`program` is what is started if it is not what it is called."""
     # On the loop's own thread: when a thread ends, the kernel tells its children that their parent has died.
     root = subprocess.Popen(
         argv,
+        executable=program,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if command.separate_stderr else subprocess.STDOUT,
@@ -37,11 +41,16 @@ def spawn(argv: Sequence[str], command: Command, passed: Sequence[int]) -> "tupl
 
 
 def group(caps: Caps) -> cgroups.Group | None:
+    """A group with these limits; None where there can be none, and then the tree is counted instead."""
     places = cgroups.places()
     if places is None:
         return None
     made = cgroups.make(places)
-    made.limit(caps)
+    try:
+        made.limit(caps)
+    except OSError:
+        made.remove_now()
+        return None
     return made
 
 

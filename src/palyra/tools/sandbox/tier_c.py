@@ -5,18 +5,18 @@ import contextlib
 import os
 import resource
 import signal
-import subprocess
 from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import Unavailable
-from palyra.tools.sandbox import bubblewrap, cgroups, relay, seccomp, spawning, system
+from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawning, system
 from palyra.tools.sandbox.command import Caps, Command
-from palyra.tools.sandbox.descriptors import Reader, held
+from palyra.tools.sandbox.descriptors import Reader, Writer, held
 from palyra.tools.sandbox.masks import Mask
-from palyra.tools.sandbox.process import Process
+from palyra.tools.sandbox.mourning import Mourner
+from palyra.tools.sandbox.process import Pipes, Process
 
 _LONGEST_START_S = 20.0
 _INFO_BYTES = 4096
@@ -29,32 +29,36 @@ class _Info(Struct, rename={"child_pid": "child-pid"}):
 
 
 class Tools(Struct, frozen=True):
-    """The programs that make a sandbox."""
+    """The programs that make a sandbox, and the one that sees to its end."""
 
     bwrap: str
     python: str
+    mourner: Mourner
 
 
 class _Namespace:
-    """Ends a tree through the first process of its pid namespace: when that dies the kernel kills all others."""
+    """Ends a tree through the first process of its pid namespace: when that dies the kernel kills all others.
 
-    def __init__(self, root: "subprocess.Popen[bytes]") -> None:
-        self._root = root
+    Until that process is known, nothing is killed: bubblewrap's outer process must not die before it has released the inner one.
+    Closing the gate is enough then, because a gate without a daemon behind it does not open.
+    """
+
+    def __init__(self, gate: Writer) -> None:
+        self._gate = gate
         self._first = -1
-        self.ended = False
+        self._ended = False
 
     def found(self, pid: int) -> None:
         self._first = os.pidfd_open(pid)
-        if self.ended:
+        if self._ended:
             self.end()
 
     def end(self) -> None:
-        self.ended = True
-        with contextlib.suppress(ProcessLookupError):
-            if self._first >= 0:
+        self._ended = True
+        self._gate.close()
+        if self._first >= 0:
+            with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first, signal.SIGKILL)
-            else:
-                self._root.kill()
 
     def close(self) -> None:
         if self._first >= 0:
@@ -75,24 +79,25 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
     passed = [info_in, arguments, *given.values(), *([filters] if filters >= 0 else [])]
     info = Reader(info_out)
     try:
-        root, pipes = spawning.spawn([tools.bwrap, "--args", str(arguments), "--", *bubblewrap.gated(command)], command, passed)
+        tools.mourner.attend()
+        argv = [tools.mourner.mark, "--args", str(arguments), "--", *bubblewrap.gated(command)]
+        root, pipes = spawning.spawn(argv, command, passed, program=tools.bwrap)
     except OSError as error:
         info.close()
         raise Unavailable(f"bubblewrap could not be started: {error}") from error
     finally:
         for descriptor in passed:
             os.close(descriptor)
-    ender = _Namespace(root)
-    group = spawning.group(command.caps)
-    process = Process(command, root, ender, pipes, group)
+    ender = _Namespace(pipes.stdin)
+    process = Process(command, root, ender, pipes, spawning.group(command.caps))
     try:
         async with asyncio.timeout(_LONGEST_START_S):
-            await _open_gate(tools, process, info, ender, group)
+            await _open_gate(tools, process, pipes, info, ender)
     except BaseException as error:
-        said = pipes.stdout.at_hand()
+        said = (pipes.stderr or pipes.stdout).at_hand()
         async with process:
             pass
-        if isinstance(error, TimeoutError | msgspec.DecodeError | OSError):
+        if isinstance(error, TimeoutError | msgspec.DecodeError | OSError | EOFError):
             why = said.decode(errors="replace").strip() or str(error)
             raise Unavailable(f"the sandbox did not start: {why[:500]}") from error
         raise
@@ -101,15 +106,18 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
     return process
 
 
-async def _open_gate(tools: Tools, process: Process, info: Reader, ender: _Namespace, group: cgroups.Group | None) -> None:
+async def _open_gate(tools: Tools, process: Process, pipes: Pipes, info: Reader, ender: _Namespace) -> None:
     command = process.command
     first = msgspec.json.decode(await info.read_all(_INFO_BYTES), type=_Info).child_pid
     ender.found(first)
-    if group is not None:
-        group.enter(first)
-    _limit(first, command.caps, grouped=group is not None)
+    if process.group is not None:
+        process.group.enter(first)
+    _limit(first, command.caps, grouped=process.group is not None)
     if command.network is not None:
         process.on_exit.append(await relay.start(tools.python, first, command.network.socket_path))
+    said = await pipes.stdout.read_all(len(bubblewrap.READY))
+    if said != bubblewrap.READY:
+        raise EOFError(said.decode(errors="replace"))
     await process.stdin.write(b"go\n")
     if command.stdin == "null":
         process.stdin.close()
