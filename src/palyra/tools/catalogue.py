@@ -7,7 +7,7 @@ else that does not fit is refused with a message that a model can act on.
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct, inspect
@@ -26,6 +26,15 @@ class TypedTool(Tool, Protocol):
 
     @property
     def argument_type(self) -> type[Arguments]: ...
+
+
+@runtime_checkable
+class OwnParser(Protocol):
+    """A tool whose arguments have a shape that no type of ours describes: it judges them itself, by a schema from elsewhere."""
+
+    def parse(self, arguments: Mapping[str, Any]) -> tuple[Arguments, dict[str, Any]]:
+        """Typed and plain arguments. Raises InvalidInput like `parse`."""
+        ...
 
 
 class Catalogue:
@@ -51,6 +60,8 @@ class Catalogue:
     def parse(self, name: str, arguments: Mapping[str, Any]) -> tuple[TypedTool, Arguments, dict[str, Any]]:
         """The tool, its typed arguments, and the same arguments as plain values with every scalar in its right type."""
         tool = self.get(name)
+        if isinstance(tool, OwnParser):
+            return tool, *tool.parse(arguments)
         typed = parse(name, tool.argument_type, arguments)
         return tool, typed, msgspec.to_builtins(typed)
 

@@ -1,0 +1,65 @@
+"""What the operator says about one MCP server. Plain values; nothing here is imported but the standard library."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from palyra.domain.errors import ConfigInvalid
+
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """A program that speaks over its standard streams (`command`), or an address that speaks streamable HTTP (`url`).
+
+    `env` and `headers` may hold secrets, so they are never printed. `trusted` says that the operator believes what the server says
+    about the effects of its tools; it changes nothing else.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
+    enabled: bool = True
+    timeout_ms: int = 60_000
+    trusted: bool = False
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigInvalid(f"the MCP server name {self.name[:64]!r} must be 1 to 32 of a-z, 0-9, - and _")
+        if bool(self.command) == bool(self.url):
+            raise ConfigInvalid(f"the MCP server {self.name} needs either a command or a url")
+        if self.url and not self.authority:
+            raise ConfigInvalid(f"the url of the MCP server {self.name} must begin with http:// or https:// and name a host")
+        if self.timeout_ms < 1:
+            raise ConfigInvalid(f"the timeout_ms of the MCP server {self.name} must be 1 or more")
+
+    @property
+    def source(self) -> str:
+        return f"mcp:{self.name}"
+
+    @property
+    def authority(self) -> str:
+        """Host and port of the address; empty if it is none."""
+        try:
+            parts = urlsplit(self.url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            return ""
+        if parts.scheme not in ("http", "https") or not host:
+            return ""
+        host = f"[{host}]" if ":" in host else host
+        return f"{host}:{port}" if port else host
+
+    def without_secrets(self, text: str) -> str:
+        """A message as it may be shown: a server's error could repeat what it was given."""
+        for secret in (*self.headers.values(), *self.env.values()):
+            if len(secret) >= 6:
+                text = text.replace(secret, "[hidden]")
+        return text

@@ -1,0 +1,84 @@
+"""A server's tool as one of ours: same catalogue, same policy, same tape. What it returns was written by others, and says so."""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Protocol
+
+import msgspec
+
+from palyra.domain.errors import InvalidInput
+from palyra.domain.labels import Label
+from palyra.domain.ports import CallContext
+from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
+from palyra.tools.catalogue import Arguments
+from palyra.tools.mcp.config import ServerConfig
+from palyra.tools.mcp.declared import Declared
+from palyra.tools.mcp.results import MOST_TEXT
+from palyra.tools.mcp.schema import Checker
+from palyra.tools.mcp.session import Progress
+
+MOST_ARGUMENT_BYTES = 256 << 10
+# Our own limit comes first, so that the server is told that nobody waits any more.
+_GRACE_MS = 2_000
+_MOST_SHOWN = 4_000
+
+
+class McpArguments(Arguments, frozen=True, kw_only=True):
+    """Arguments whose shape only the server's schema knows."""
+
+    values: dict[str, Any]
+
+
+class Caller(Protocol):
+    """The connection that a tool's calls go through."""
+
+    async def call(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> ToolResult: ...
+
+
+class McpTool:
+    """The spec is all that a model and a policy see of it."""
+
+    argument_type = McpArguments
+
+    def __init__(self, config: ServerConfig, declared: Declared, caller: Caller) -> None:
+        self.declared = declared
+        self._config = config
+        self._caller = caller
+        self._checker = Checker(declared.schema)
+        self.spec = ToolSpec(
+            name=f"{config.source}/{declared.name}",
+            description=declared.description,
+            parameters=declared.schema,
+            effect=declared.effect(trusted=config.trusted),
+            capabilities=("network",) if config.url else ("process",),
+            limits=Limits(time_ms=config.timeout_ms + _GRACE_MS, input_bytes=MOST_ARGUMENT_BYTES, output_bytes=MOST_TEXT),
+            source=config.source,
+            yields=Label(integrity="untrusted", sources=(config.source,)),
+        )
+
+    def parse(self, arguments: Mapping[str, Any]) -> tuple[Arguments, dict[str, Any]]:
+        """The arguments as they are, if the server's schema agrees. Raises InvalidInput."""
+        values = dict(arguments)
+        size = len(msgspec.json.encode(values))
+        if size > MOST_ARGUMENT_BYTES:
+            raise InvalidInput(f"{self.spec.name}: the arguments have {size:,} bytes; at most {MOST_ARGUMENT_BYTES:,} can be sent")
+        self._checker.check(self.spec.name, values)
+        return McpArguments(values=values), values
+
+    def scope(self, arguments: object, workspace: str) -> Scope:
+        if self._config.url:
+            return Scope(hosts=(self._config.authority,))
+        return Scope(program=PurePath(self._config.command).name)
+
+    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
+        return (Subject(self.spec.name, "tool"),)
+
+    def preview(self, arguments: object, workspace: str) -> Preview:
+        assert isinstance(arguments, McpArguments)
+        body = msgspec.json.format(msgspec.json.encode(arguments.values)).decode()
+        body = body if len(body) <= _MOST_SHOWN else f"{body[:_MOST_SHOWN]}\n… [{len(body):,} characters in all]"
+        return Preview("request", f"{self.spec.name} at {self._config.authority or self._config.command}", body)
+
+    async def execute(self, arguments: object, context: CallContext) -> ToolResult:
+        assert isinstance(arguments, McpArguments)
+        return await self._caller.call(self.declared, arguments.values, context.progress)
