@@ -112,13 +112,12 @@ def test_a_wider_yes_covers_the_next_call_and_names_what_it_covers(tmp_path: Pat
 
 
 def test_a_chat_stays_quick_while_a_long_text_is_pasted(tmp_path: Path) -> None:
-    with daemons.start(tmp_path, script={"*": [{"text": "read"}]}) as daemon:
-        with terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
-            chat.expect(PROMPT)
-            chat.type("\x1b[200~" + "a line of pasted text\r" * 10_000 + "the end\x1b[201~")
-            chat.expect("the end")
-            chat.type("\x15/help\r")
-            chat.expect("/interrupt TEXT")
+    with daemons.start(tmp_path) as daemon, terminal(daemon.home, "chat", cwd=daemon.workspace) as chat:
+        chat.expect(PROMPT)
+        chat.type("\x1b[200~" + "a line of pasted text\r" * 10_000 + "the end\x1b[201~")
+        chat.expect("the end")
+        chat.type("\x15/help\r")
+        chat.expect("/interrupt TEXT")
 
 
 def test_the_choices_are_also_shown_on_a_narrow_terminal(tmp_path: Path) -> None:
@@ -141,7 +140,7 @@ def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:
         _say(chat, "create hello.txt with the text good morning")
         chat.expect(CHOICES)
         chat.line("e")
-        chat.expect("content = good night")
+        chat.expect(r"-good morning\s+\+good night")
         chat.expect(r"allow with these arguments\? \[y/N\]")
         chat.line("")
         chat.expect("nothing was decided")
@@ -151,6 +150,11 @@ def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:
         chat.line("y")
         chat.expect("✓ fs.write")
         assert (daemon.workspace / "hello.txt").read_text().strip() == "good night"
+        chat.expect(PROMPT)
+        chat.line("/why")
+        chat.expect("the arguments were edited")
+        chat.expect(r"-good morning\s+\+good night")
+        assert "with edited arguments" in palyra(daemon.home, "journal", "show", _session(daemon)).stdout
 
 
 def test_ctrl_c_stops_the_run_and_twice_leaves(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.cli import admin_client, client, exits, words
-from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
 from palyra.cli.http import Message, parse
 from palyra.cli.line_editor import Line, LineEditor, Signal
 from palyra.cli.reply import BEGINS_AGAIN, ReplyText
@@ -19,9 +18,6 @@ from palyra.cli.safe_text import clean, cut, one_line, width_of
 from palyra.cli.usage import bar
 from palyra.domain import errors
 from palyra.domain.errors import InvalidInput, PalyraError
-from palyra.domain.events import ApprovalRequested
-from palyra.domain.ids import ApprovalId, CallId
-from palyra.domain.tools import Preview, Subject
 
 # --- hostile text -----------------------------------------------------------------------------------------------------
 
@@ -209,115 +205,6 @@ def test_another_answer_after_a_failure_is_said_to_be_another() -> None:
     shown.reply.piece("run", 1, "On second thought")
     shown.reply.finished("run", 1, "On second thought, no")
     assert (shown.text, shown.notes) == ("I thinkOn second thought, no", [BEGINS_AGAIN])
-
-
-# --- approvals --------------------------------------------------------------------------------------------------------
-
-_SUBJECTS = (Subject("fs.write", "path_prefix", "/w/a"), Subject("fs.write", "tool"))
-
-
-def _deciding(about: Any = "tool", subjects: tuple[Subject, ...] = _SUBJECTS) -> Deciding:
-    return Deciding(
-        ApprovalRequested(
-            approval_id=ApprovalId("A"),
-            call_id=CallId("C"),
-            tool="fs.write",
-            about=about,
-            preview=Preview("diff", "write a", "+x"),
-            risk="low",
-            why="because",
-            subjects=subjects,
-        )
-    )
-
-
-@settings(max_examples=300)
-@given(
-    st.lists(st.one_of(st.text(max_size=6), st.sampled_from(["y", "s", "t", "t 5m", "a", "1", "", "y but"])), max_size=6),
-    st.sampled_from(["tool", "in_doubt"]),
-)
-def test_nothing_but_a_written_yes_allows(lines: list[str], about: str) -> None:
-    deciding = _deciding(about)
-    for at, line in enumerate(lines):
-        step = deciding.enter(line)
-        if isinstance(step, Decided) and step.decision == "allow":
-            assert about == "tool"
-            if step.scope == "once":
-                assert line.strip().lower() in ("y", "yes")
-            else:
-                begun = {given.strip().lower().split(" ")[0] for given in lines[:at]}
-                assert line.strip() in ("1", "2")
-                assert begun & {"s", "session", "t", "timed", "a", "always"}
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    ["yes but not in src", "y e s", "a moment please", "always ask me", "s ure", "session?", "t once", "e it", "q 1", "sure", "1"],
-)
-@pytest.mark.parametrize("subjects", [_SUBJECTS, _SUBJECTS[:1]])
-def test_a_sentence_is_no_answer_and_the_enter_after_it_none_either(sentence: str, subjects: tuple[Subject, ...]) -> None:
-    deciding = _deciding(subjects=subjects)
-    step = deciding.enter(sentence)
-    assert isinstance(step, Say)
-    assert "nothing was decided" in step.text
-    assert isinstance(deciding.enter(""), Say)
-    assert deciding.enter("y") == Decided(decision="allow")
-
-
-@pytest.mark.parametrize("subjects", [_SUBJECTS, _SUBJECTS[:1]])
-@pytest.mark.parametrize("wider", ["s", "t 10m", "a"])
-def test_a_wider_yes_shows_what_it_covers_and_needs_its_number(wider: str, subjects: tuple[Subject, ...]) -> None:
-    deciding = _deciding(subjects=subjects)
-    shown = deciding.enter(wider)
-    assert isinstance(shown, Say)
-    assert "fs.write on /w/a" in shown.text
-    assert "Enter" not in deciding.prompt
-    assert isinstance(deciding.enter(""), Say)
-    assert isinstance(deciding.enter(""), Say)
-
-
-@pytest.mark.parametrize(
-    ("lines", "decided"),
-    [
-        (["y"], Decided(decision="allow")),
-        (["YES"], Decided(decision="allow")),
-        (["n", "too wide"], Decided(decision="deny", reason="too wide")),
-        (["n because I say so"], Decided(decision="deny", reason="because I say so")),
-        (["s", "1"], Decided(decision="allow", scope="session", subject=_SUBJECTS[0])),
-        (["a", "2"], Decided(decision="allow", scope="always", subject=_SUBJECTS[1])),
-        (["t 10m", "1"], Decided(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0])),
-        (["t", "2h", "1"], Decided(decision="allow", scope="timed", for_ms=7_200_000, subject=_SUBJECTS[0])),
-        (["t 10 minutes", "1"], Decided(decision="allow", scope="timed", for_ms=600_000, subject=_SUBJECTS[0])),
-        (["T 1h", "2"], Decided(decision="allow", scope="timed", for_ms=3_600_000, subject=_SUBJECTS[1])),
-        (["", "what?", "y"], Decided(decision="allow")),
-        (["s", "9", "n", ""], Decided(decision="deny")),
-    ],
-)
-def test_answers_are_understood(lines: list[str], decided: Decided) -> None:
-    deciding = _deciding()
-    *before, last = [deciding.enter(line) for line in lines]
-    assert all(isinstance(step, Say) for step in before)
-    assert last == decided
-
-
-def test_edited_arguments_need_a_yes_of_their_own() -> None:
-    deciding = _deciding()
-    assert deciding.enter("e") == Edit()
-    deciding.edited({"path": "b"})
-    assert isinstance(deciding.enter(""), Say)
-    deciding.enter("e")
-    deciding.edited({"path": "b"})
-    assert deciding.enter("y") == Decided(decision="allow", arguments={"path": "b"})
-
-
-def test_a_call_in_doubt_is_settled_and_never_allowed() -> None:
-    answers = [_deciding("in_doubt").enter(each) for each in ("h", "r", "s", "q")]
-    assert answers == [Decided(decision="happened"), Decided(decision="again"), Decided(decision="skip"), Leave()]
-    assert isinstance(_deciding("in_doubt").enter("y"), Say)
-
-
-def test_without_a_subject_there_is_no_wider_yes() -> None:
-    assert isinstance(_deciding(subjects=()).enter("a"), Say)
 
 
 # --- the wire ---------------------------------------------------------------------------------------------------------

@@ -30,7 +30,11 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
             step = deciding.enter(line) if line else Leave()
             if isinstance(step, Edit):
                 try:
-                    step = deciding.edited(editing.edit(editing.proposed(state.api, session_id, request.call_id), state.env))
+                    proposed = editing.proposed(state.api, session_id, request.call_id)
+                    changed = editing.edit(proposed, state.env)
+                    step = deciding.edited(changed)
+                    for shown in entry_lines.edited_lines(style, proposed, changed):
+                        sys.stderr.write(shown + "\n")
                 except PalyraError as error:
                     step = Say(error.message)
             match step:

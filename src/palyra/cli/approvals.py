@@ -1,4 +1,4 @@
-"""`palyra approvals`: what waits for an answer, and answering it. There is no command that allows without naming what."""
+"""`palyra approvals`: what waits for an answer, answering it, and taking a wider yes back. One answer is for one approval."""
 
 import sys
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from palyra.cli import client, entry_lines, words
+from palyra.cli import client, entry_lines, naming, words
 from palyra.cli.answering import answer_at_terminal
 from palyra.cli.commands import group, verb
 from palyra.cli.deciding import subject_words
@@ -17,6 +17,8 @@ from palyra.domain.errors import Conflict, InvalidInput
 from palyra.domain.events import Entry
 from palyra.domain.tools import Subject
 from palyra.journal.approvals import Approval
+
+_OUTCOMES = ("happened", "again", "skip")
 
 approvals = group("approvals", "What the agent asks for, and your answers.", default="list")
 
@@ -46,10 +48,13 @@ def list_(state: State, everything: bool, limit: int) -> None:
     state.out.table(["approval", "risk", "tool", "what", "asked", "state"], rows)
 
 
+_which = click.argument("approval_id", default="", metavar="[ID]")
+
+
 @verb(approvals, "show", help="Show one approval with everything that is known about it.")
-@click.argument("approval_id")
+@_which
 def show(state: State, approval_id: str) -> None:
-    found = client.approval(state.api, approval_id)
+    found = naming.approval(state.api, approval_id)
     if state.out.as_json:
         state.out.json(found)
         return
@@ -64,7 +69,7 @@ def show(state: State, approval_id: str) -> None:
 
 
 @verb(approvals, "allow", help="Allow a call: once, or wider with --session, --for or --always.")
-@click.argument("approval_id")
+@_which
 @click.option("--session", "for_session", is_flag=True, help="Allow the like for the rest of the session.")
 @click.option("--for", "period", metavar="TIME", help="Allow the like for a time: 10m, 2h, 1d.")
 @click.option("--always", is_flag=True, help="Allow the like from now on; this writes a policy.")
@@ -78,14 +83,15 @@ def allow(
     scope = "session" if for_session else "timed" if period else "always" if always else "once"
     if number is not None and scope == "once":
         raise InvalidInput("--subject goes with --session, --for or --always")
+    found = naming.approval(state.api, approval_id)
     _answered(
         state,
         client.answer(
             state.api,
-            approval_id,
+            found.approval_id,
             "allow",
             scope=scope,
-            subject=_subject(state, approval_id, number) if number is not None else None,
+            subject=_subject(found, number) if number is not None else None,
             for_ms=words.parse_duration(period) if period else 0,
             arguments=_arguments(arguments) if arguments else None,
         ),
@@ -93,17 +99,54 @@ def allow(
 
 
 @verb(approvals, "deny", help="Deny a call, with a reason for the agent.")
-@click.argument("approval_id")
+@_which
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the agent to read.")
 def deny(state: State, approval_id: str, reason: str) -> None:
-    _answered(state, client.answer(state.api, approval_id, "deny", reason=reason))
+    found = naming.approval(state.api, approval_id)
+    _answered(state, client.answer(state.api, found.approval_id, "deny", reason=reason))
 
 
 @verb(approvals, "settle", help="Say what became of a call that was running when the daemon stopped.")
-@click.argument("approval_id")
-@click.argument("outcome", type=click.Choice(["happened", "again", "skip"]))
-def settle(state: State, approval_id: str, outcome: str) -> None:
-    _answered(state, client.answer(state.api, approval_id, outcome))
+@click.argument("given", nargs=-1, required=True, metavar="[ID] happened|again|skip")
+def settle(state: State, given: tuple[str, ...]) -> None:
+    *approval_id, outcome = given
+    if outcome not in _OUTCOMES or len(approval_id) > 1:
+        raise InvalidInput(f"settle it how? with {', '.join(_OUTCOMES)}, behind the id")
+    found = naming.approval(state.api, "".join(approval_id))
+    _answered(state, client.answer(state.api, found.approval_id, outcome))
+
+
+@verb(approvals, "grants", help="List what you have allowed beyond one call, and until when.")
+def grants(state: State) -> None:
+    found = client.grants(state.api)
+    if state.out.as_json:
+        state.out.json({"grants": found})
+        return
+    rows = [
+        [
+            each.approval_id,
+            subject_words(each.subject),
+            f"session {each.session_id}" if each.session_id else "every session",
+            f"until {words.when(each.until_ms)}" if each.until_ms else "until the session ends",
+        ]
+        for each in found
+    ]
+    if rows:
+        state.out.table(["grant", "allows", "in", "how long"], rows)
+    else:
+        state.out.line("no grants: nothing is allowed beyond what the policy allows")
+    state.out.note("what was answered with `always` is in the policy: `palyra policy show` lists it, always.cedar holds it")
+
+
+@verb(approvals, "revoke", help="Take back a grant: the like is asked about again.")
+@click.argument("grant_id", metavar="ID")
+def revoke(state: State, grant_id: str) -> None:
+    whole = naming.grant(state.api, grant_id)
+    client.revoke(state.api, whole)
+    if state.out.as_json:
+        state.out.json({"revoked": whole})
+    else:
+        state.out.line(f"{whole} is revoked: the like is asked about again")
 
 
 @verb(approvals, "watch", help="Wait for approvals; on a terminal, answer them as they come.")
@@ -142,8 +185,8 @@ def _tell(state: State, approval: Approval) -> None:
     sys.stdout.flush()
 
 
-def _subject(state: State, approval_id: str, number: int) -> Subject:
-    subjects = client.approval(state.api, approval_id).request.subjects
+def _subject(approval: Approval, number: int) -> Subject:
+    subjects = approval.request.subjects
     if not 1 <= number <= len(subjects):
         raise InvalidInput(f"there is no subject {number}: `palyra approvals show` numbers them")
     return subjects[number - 1]
@@ -160,11 +203,14 @@ def _state(approval: Approval) -> str:
     if not approval.decision:
         return "pending"
     reason = f": {one_line(approval.resolution.reason, 200)}" if approval.resolution and approval.resolution.reason else ""
-    return f"{approval.decision} by {clean(approval.resolved_by)} {words.when(approval.resolved_ms)}{reason}"
+    given = approval.resolution
+    covers = f", and {subject_words(given.subject)} ({given.scope})" if given and given.subject else ""
+    return f"{approval.decision}{covers} by {clean(approval.resolved_by)} {words.when(approval.resolved_ms)}{reason}"
 
 
 def _answered(state: State, approval: Approval) -> None:
     if state.out.as_json:
         state.out.json(approval)
     else:
-        state.out.line(f"{one_line(approval.request.tool)}: {_state(approval)}")
+        request = approval.request
+        state.out.line(f"{one_line(request.tool)}, {one_line(request.preview.title, 80)}: {_state(approval)}")

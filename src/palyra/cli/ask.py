@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from palyra.cli import client, entry_lines, exits
+from palyra.cli import client, entry_lines, exits, naming
 from palyra.cli.answering import answer_at_terminal
 from palyra.cli.chat import check_model
 from palyra.cli.commands import command
@@ -51,7 +51,7 @@ def ask(state: State, text: tuple[str, ...], session_id: str, model: str, worksp
     if approve == "ask" and not _has_terminal():
         raise InvalidInput("there is no terminal to ask on: use --approve deny, and `palyra approvals` elsewhere")
     if session_id:
-        session = client.session(state.api, session_id)
+        session = client.session(state.api, naming.session(state.api, session_id))
     else:
         session = client.resolve(state.api, workspace=os.path.realpath(workspace or os.getcwd()), session_id=client.new_id())
     approve = approve or ("ask" if _has_terminal() else "deny")

@@ -8,7 +8,7 @@ from types import FrameType
 
 import click
 
-from palyra.cli import client
+from palyra.cli import client, naming
 from palyra.cli.commands import command
 from palyra.cli.state import State
 from palyra.domain.errors import InvalidInput
@@ -26,7 +26,9 @@ def chat(state: State, session_id: str | None, new: bool, model: str, workspace:
     need_terminal()
     if model:
         check_model(state, model)
-    session = client.session(state.api, session_id) if session_id else session_for(state, workspace, new=new)
+    session = (
+        client.session(state.api, naming.session(state.api, session_id)) if session_id else session_for(state, workspace, new=new)
+    )
     talk(state, session, model)
     return 0
 

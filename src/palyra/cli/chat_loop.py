@@ -29,6 +29,8 @@ _TRY_AGAIN_S = 0.2
 _LISTEN_S = 2.0
 _LOOK_BACK = 200
 _TURNS_SHOWN = 4
+_LINES_SHOWN = 40
+_SECOND_S = 1.0
 
 Command = Callable[["Chat", str], None]
 
@@ -39,7 +41,7 @@ class Chat:
     def __init__(self, api: Api, terminal: Terminal, editor: LineEditor, env: dict[str, str], commands: dict[str, Command]) -> None:
         self.api = api
         self.terminal = terminal
-        self.screen = Screen(terminal)
+        self.screen = Screen(terminal, lambda approval_id: client.answered_ms(api, approval_id))
         self.model = ""
         self.session: Session
         self._editor = editor
@@ -74,13 +76,18 @@ class Chat:
         stored = list(client.entries(self.api, self.session.session_id, max(0, head - _LOOK_BACK)))
         ended = {entry.run_id for entry in stored if entry.kind in ("run.completed", "run.failed", "run.cancelled")}
         unfinished = {run.run_id for run in client.runs(self.api, self.session.session_id) if run.state not in client.TERMINAL}
-        shown = [entry for entry in stored if entry.run_id in ended and entry.kind == "input.received"][-_TURNS_SHOWN:]
-        since = shown[0].seq if shown else head + 1
+        turns = [entry.seq for entry in stored if entry.run_id in ended and entry.kind == "input.received"]
+        since = turns[-_TURNS_SHOWN:][0] if turns else head + 1
+        past: list[str] = []
+        for entry in stored:
+            if entry.seq >= since and entry.run_id not in unfinished:
+                past += self.screen.past(entry)
+        if len(past) > _LINES_SHOWN or len(turns) > _TURNS_SHOWN or head > _LOOK_BACK:
+            self.say(f"… `palyra sessions show {self.session.session_id}` shows what was said before")
+        self.screen.lines(past[-_LINES_SHOWN:])
         for entry in stored:
             if entry.run_id in unfinished:
                 self.screen.show(entry)
-            elif entry.seq >= since:
-                self.screen.past(entry)
         self.screen.seq = max(self.screen.seq, stored[-1].seq if stored else head)
         self._add_older_approvals()
         if self.screen.pending:
@@ -110,7 +117,7 @@ class Chat:
             self._ask()
             self._draw()
             wakes = [self._watcher.wakes] if self._watcher else []
-            typed, woken = self.terminal.wait(wakes, 0 if self._ahead else None)
+            typed, woken = self.terminal.wait(wakes, 0 if self._ahead else _SECOND_S if self.screen.counting else None)
             typed, self._ahead = self._ahead + typed, b""
             if woken and self._watcher:
                 self._held.extend(self._watcher.take())
@@ -228,7 +235,7 @@ class Chat:
         if not text.strip():
             return
         self._editor.remember(text)
-        self.terminal.line(self._style("> ", "bold", "blue") + clean(text))
+        self.screen.lines(entry_lines.said_lines(self._style, text, self.terminal.out.width))
         if text.startswith("/"):
             name, _, rest = text[1:].partition(" ")
             command = self._commands.get(name)
@@ -304,9 +311,7 @@ class Chat:
         arguments = known.arguments if known else editing.proposed(self.api, self.session.session_id, call_id)
         with self.terminal.lent():
             changed = editing.edit(arguments, self._env)
-        for name, value in changed.items():
-            if value != arguments.get(name):
-                self.terminal.line(f"  {clean(name)} = {clean(str(value))}")
+        self.screen.lines(entry_lines.edited_lines(self._style, arguments, changed))
         return changed
 
     def _answer(self, deciding: Deciding, step: Decided) -> None:

@@ -13,8 +13,10 @@ from msgspec import Struct
 
 from palyra.cli.http import Api, Link, Message, Stopped
 from palyra.domain import ids
+from palyra.domain.errors import PalyraError
 from palyra.domain.events import Entry, FileChange, InputMode
 from palyra.domain.tools import Subject
+from palyra.domain.verdicts import Grant
 from palyra.journal.approvals import Approval
 from palyra.journal.runs import RunRow
 from palyra.journal.sessions import Found, Session
@@ -67,6 +69,10 @@ class _Entries(Struct):
 
 class _Approvals(Struct):
     approvals: list[Approval]
+
+
+class _Grants(Struct):
+    grants: list[Grant]
 
 
 class _Runs(Struct):
@@ -208,6 +214,14 @@ def approval(api: Api, approval_id: str) -> Approval:
     return api.get(f"/v1/approvals/{checked(approval_id)}", Approval)
 
 
+def answered_ms(api: Api, approval_id: str) -> int:
+    """When an approval was answered; 0 if that cannot be known."""
+    try:
+        return approval(api, approval_id).resolved_ms
+    except PalyraError:
+        return 0
+
+
 def answer(
     api: Api,
     approval_id: str,
@@ -226,6 +240,14 @@ def answer(
     if arguments is not None:
         body["arguments"] = arguments
     return api.post(f"/v1/approvals/{checked(approval_id)}/answer", Approval, body)
+
+
+def grants(api: Api) -> list[Grant]:
+    return api.get("/v1/grants", _Grants).grants
+
+
+def revoke(api: Api, approval_id: str) -> None:
+    api.delete(f"/v1/grants/{checked(approval_id)}")
 
 
 def models(api: Api) -> list[Model]:

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Mapping
+from difflib import unified_diff
 from typing import Any, Protocol
 
 import msgspec
 
 from palyra.cli import words
+from palyra.cli.prose import Prose
 from palyra.cli.safe_text import clean, one_line
 from palyra.domain import events
 from palyra.domain.events import (
@@ -30,19 +32,21 @@ _MARKS = {"ok": ("✓", "green"), "denied": ("⊘", "yellow"), "skipped": ("⊘"
 _CHANGES = {"created": ("+", "green"), "modified": ("~", "yellow"), "deleted": ("-", "red"), "restored": ("↺", "cyan")}
 _RISKS = {"low": "green", "medium": "yellow", "high": "red", "critical": "red"}
 _MOST_PREVIEW = 200
+_MOST_SAID = 20
 
 
 class Style(Protocol):
     def __call__(self, text: str, *styles: str) -> str: ...
 
 
-def tool_lines(style: Style, tool: str, arguments: Mapping[str, Any], finished: ToolFinished) -> list[str]:
+def tool_lines(style: Style, tool: str, arguments: Mapping[str, Any], finished: ToolFinished, remark: str = "") -> list[str]:
     mark, color = _MARKS.get(finished.outcome, ("✗", "red"))
     about = words.about(arguments)
     head = " ".join(filter(None, (clean(tool), about)))
     outcome = "" if finished.outcome == "ok" else f" {finished.outcome}"
     took = f"  {words.duration(finished.duration_ms)}" if finished.duration_ms or finished.outcome == "ok" else ""
-    lines = [style(mark, color) + f" {head}{style(outcome, color)}{style(took, 'dim')}"]
+    said = f"  {remark}" if remark else ""
+    lines = [style(mark, color) + f" {head}{style(outcome, color)}{style(took + said, 'dim')}"]
     if finished.outcome != "ok" and finished.text:
         lines.append("  " + style(one_line(finished.text, 160), "dim"))
     return lines + change_lines(style, finished.changes)
@@ -50,6 +54,13 @@ def tool_lines(style: Style, tool: str, arguments: Mapping[str, Any], finished: 
 
 def change_lines(style: Style, changes: tuple[FileChange, ...]) -> list[str]:
     return [f"  {style(_CHANGES[each.change][0], _CHANGES[each.change][1])} {clean(each.path)}" for each in changes]
+
+
+def said_lines(style: Style, text: str, width: int, *styles: str) -> list[str]:
+    """What a person said, behind their prompt. Much of it is cut: they know what they said."""
+    lines = Prose(style, lambda: width, base=styles, markdown=False, indent=2).whole(text.strip("\n")).split("\n")
+    more = [style(f"  … {len(lines) - _MOST_SAID} more lines", "dim")] if len(lines) > _MOST_SAID else []
+    return [style("> ", "bold", "blue") + lines[0], *lines[1:_MOST_SAID], *more]
 
 
 def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = True) -> list[str]:
@@ -117,7 +128,8 @@ def summary(entry: Entry, width: int = 0) -> str:
         case ApprovalRequested() as request:
             said = f"{request.tool}: {request.preview.title}"
         case ApprovalResolved() as resolved:
-            said = f"{resolved.decision} ({resolved.scope}) {resolved.reason}"
+            edited = f"with edited arguments: {_compact(resolved.arguments)} " if resolved.arguments is not None else ""
+            said = f"{resolved.decision} ({resolved.scope}) {edited}{resolved.reason}"
         case ToolUndone(changes=changes):
             said = ", ".join(change.path for change in changes)
         case RunFailed(reason=reason, message=message):
@@ -127,6 +139,26 @@ def summary(entry: Entry, width: int = 0) -> str:
         case _:
             said = _plain(entry)
     return one_line(said, width)
+
+
+def edited_lines(style: Style, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What a person made of proposed arguments, as a diff of each one that is different."""
+    body: list[str] = []
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            old, new = (_as_lines(each[name]) if name in each else [] for each in (before, after))
+            body += unified_diff(old, new, f"{name} as proposed", f"{name} as edited", lineterm="", n=2)
+    return preview_lines(style, "diff", "\n".join(body))
+
+
+def _as_lines(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return value.split("\n")
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode().split("\n")
+
+
+def _compact(arguments: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(arguments).decode()
 
 
 def _plain(entry: Entry) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from palyra.cli import admin_client, client, daemon_process, discovery, entry_lines, exits, words
+from palyra.cli import admin_client, client, daemon_process, discovery, entry_lines, exits, naming, words
 from palyra.cli.admin_client import Verified
 from palyra.cli.commands import group, verb
 from palyra.cli.http import Message, Stopped
@@ -27,10 +27,10 @@ journal = group("journal", "The history: show, verify, export, back up, restore.
 @click.option("--limit", type=click.IntRange(1), help="At most so many.")
 @click.option("--follow", is_flag=True, help="Go on with what comes.")
 def show(state: State, what: str, after: int, limit: int | None, follow: bool) -> None:
-    if what.isdecimal() and len(what) < 26:
+    if what.isdecimal() and len(what) < 10:
         state.out.json(admin_client.entry(state.api, int(what)))
         return
-    session_id = client.checked(what)
+    session_id = naming.session(state.api, what)
     seq = after
     for entry in client.entries(state.api, session_id, after, limit):
         _tell(state, entry)
@@ -130,7 +130,7 @@ def _report(state: State, report: Verified) -> None:
 @click.option("--after", default=0, metavar="N", help="Only behind this position, or number on the session's tape.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Into this new file.  [default: standard output]")
 def export(state: State, session_id: str, after: int, output: Path | None) -> None:
-    pieces = admin_client.export(state.api, session_id, after)
+    pieces = admin_client.export(state.api, naming.session(state.api, session_id) if session_id else "", after)
     if output is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece)

@@ -1,6 +1,7 @@
 """Printing: colours and tables for people at a terminal, plain columns for pipes, JSON for programs. What is shown is clean."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 from palyra.cli.safe_text import clean, width_of
 
+_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 
 
@@ -85,8 +87,10 @@ class Output:
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-        for name in columns:
-            table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        for at, name in enumerate(columns):
+            # An id that is broken in two cannot be copied.
+            whole = any(_ID.fullmatch(row[at]) for row in rows)
+            table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=whole)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         Console(width=self.width).print(table)

@@ -1,15 +1,17 @@
 """A session on the screen: entries and live events become lines, and what the chat must know about them is kept beside."""
 
+import time
 from collections.abc import Callable
 
 from palyra.cli import entry_lines, words
+from palyra.cli.calls import Calls
+from palyra.cli.prose import Prose
 from palyra.cli.reply import ReplyText
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.terminal import Terminal
 from palyra.domain.events import (
     ApprovalRequested,
     ApprovalResolved,
-    Call,
     Entry,
     InputReceived,
     LiveEvent,
@@ -26,29 +28,38 @@ from palyra.domain.events import (
     SessionReset,
     ToolFinished,
     ToolProgress,
-    ToolProposed,
     ToolStarted,
     ToolUndone,
 )
 
 
 class Screen:
-    def __init__(self, terminal: Terminal) -> None:
+    """`answered_ms` is asked when an approval was answered that lies on another tape."""
+
+    def __init__(self, terminal: Terminal, answered_ms: Callable[[str], int] = lambda approval_id: 0) -> None:
         self.terminal = terminal
-        self.reply = ReplyText(self._say_reply, lambda text: self._dim(text))
+        self.reply = ReplyText(self._say_reply, self._remark)
         self.unfolded = False
+        self._answered_ms = answered_ms
+        self._words = self._prose()
+        self._thoughts = Prose(self._style, lambda: terminal.out.width, base=("dim",), markdown=False)
         self.clear()
+
+    def _prose(self, *base: str) -> Prose:
+        out = self.terminal.out
+        return Prose(self._style, lambda: out.width, base=base, markdown=out.color)
 
     def clear(self) -> None:
         """Forget a session, for another one."""
         self.seq = 0
         self.working: dict[str, str] = {}
         self.pending: dict[str, ApprovalRequested] = {}
-        self.calls: dict[str, Call] = {}
+        self.calls = Calls(self._answered_ms)
         self.mine: set[str] = set()
-        self._thought = 0
-        self._folded = False
         self._tail = ""
+        # Failures that were shown, and when the model is asked again, if it is.
+        self._failures: set[tuple[str, str]] = set()
+        self._retry = ("", 0)
         self._doing = ""
         self.reply.connected()
 
@@ -59,36 +70,45 @@ class Screen:
         """The run that works or waits now, if there is one."""
         return next((run_id for run_id, state in self.working.items() if state != "queued"), "")
 
+    @property
+    def counting(self) -> bool:
+        """Whether the status changes by itself as time goes by."""
+        return bool(self.busy and self._retry[1])
+
     def status(self) -> str:
         if not self.busy:
             return ""
         queued = sum(state == "queued" for state in self.working.values())
         more = f" · {queued} queued" if queued else ""
+        who, at_ms = self._retry
+        if at_ms:
+            left = max(0, at_ms - int(time.time() * 1000))
+            return f"… {who} is asked again in {-(-left // 1000)} s · Ctrl-C stops{more}" if left else f"… asking {who} again{more}"
         if self._doing:
             return f"⚙ {self._doing}{more}"
         return f"∴ {one_line(self._tail)[-60:]}" if self._tail else f"… working · Ctrl-C stops · type to add{more}"
 
     # --- entries --------------------------------------------------------------------------------------------------------
 
-    def past(self, entry: Entry) -> None:
-        """An entry from before: only what was said and how it ended."""
+    def past(self, entry: Entry) -> list[str]:
+        """An entry from before, as lines: only what was said and how it ended."""
         self.seq = max(self.seq, entry.seq)
         event = entry_lines.read(entry)
+        self.calls.follow(entry, event)
         match event:
-            case InputReceived():
-                self.terminal.line(self._style("> ", "bold", "blue") + self._style(clean(event.text), "dim"))
+            case InputReceived(text=text):
+                return entry_lines.said_lines(self._style, text, self.terminal.out.width, "dim")
             case RunCompleted(text=text) if text:
-                self.terminal.line(self._style(clean(text), "dim"))
+                return self._prose("dim").whole(text).rstrip("\n").split("\n")
             case RunFailed() | RunCancelled() | SessionReset() | SessionBranched() | ToolUndone():
-                self._ends(event)
-            case ToolProposed():
-                self._proposed(event)
+                return self._ends(event)
             case _:
-                pass
+                return []
 
     def show(self, entry: Entry) -> None:
         self.seq = max(self.seq, entry.seq)
         event = entry_lines.read(entry)
+        self.calls.follow(entry, event)
         match event:
             case RunAccepted():
                 self.working.setdefault(entry.run_id, "queued")
@@ -100,15 +120,11 @@ class Screen:
                     self.reply.began_again()
                     self._dim("the daemon was restarted; the run goes on where it was")
             case InputReceived() if event.submission_id not in self.mine:
-                self.terminal.line(self._style("> ", "bold", "blue") + clean(event.text))
+                self.lines(entry_lines.said_lines(self._style, event.text, self.terminal.out.width))
             case ModelReplied():
                 self._replied(entry.run_id, event)
             case ModelFailed():
-                self.reply.began_again()
-                again = f"; trying again in {words.duration(event.wait_ms)}" if event.will_retry else ""
-                self._dim(f"{one_line(event.provider)}: {event.failure}: {one_line(event.message, 200)}{again}")
-            case ToolProposed():
-                self._proposed(event)
+                self._failed(entry, event)
             case ToolStarted():
                 call = self.calls.get(event.call_id)
                 self._doing = f"{call.tool} {words.about(call.arguments)}" if call else "working"
@@ -122,19 +138,22 @@ class Screen:
             case RunCompleted() | RunFailed() | RunCancelled():
                 self.working.pop(entry.run_id, None)
                 self._doing = self._tail = ""
-                self._ends(event)
+                self._retry = ("", 0)
+                self.terminal.finish()
+                self.lines(self._ends(event))
             case SessionReset() | SessionBranched() | ToolUndone():
-                self._ends(event)
+                self.lines(self._ends(event))
             case _:
                 pass
 
     def live(self, event: LiveEvent) -> None:
         match event:
             case ModelDelta():
+                self._retry = ("", 0)
                 if event.reasoning:
                     self._reasoning(event.reasoning)
                 if event.text:
-                    self._fold()
+                    self._tail = ""
                     self.reply.piece(event.run_id, event.turn, event.text)
                 if event.call:
                     self._tail = ""
@@ -144,22 +163,28 @@ class Screen:
 
     # --- pieces ---------------------------------------------------------------------------------------------------------
 
-    def _proposed(self, event: ToolProposed) -> None:
-        self.calls[event.call_id] = Call(event.call_id, event.tool, event.arguments)
-
     def _replied(self, run_id: str, event: ModelReplied) -> None:
-        for call in event.calls:
-            self.calls.setdefault(call.id, call)
-        self._thought = self._thought or len(event.reasoning.split())
-        self._fold()
+        self._tail, self._retry = "", ("", 0)
         self.reply.finished(run_id, event.turn, event.text)
-        self._thought, self._folded = 0, False
+        self.terminal.finish()
         self.terminal.end_line()
+
+    def _failed(self, entry: Entry, event: ModelFailed) -> None:
+        """One line for each different failure; how long it takes until the next try is said in the changing line."""
+        self.reply.began_again()
+        self.terminal.finish()
+        said = f"{one_line(event.provider)}: {event.failure}: {words.failure(event.message)}"
+        if (entry.run_id, said) not in self._failures:
+            self._failures.add((entry.run_id, said))
+            self._dim(said)
+        self._retry = (one_line(event.provider), entry.time_ms + event.wait_ms) if event.will_retry else ("", 0)
 
     def _finished(self, event: ToolFinished) -> None:
         self._doing = ""
-        call = self.calls.get(event.call_id)
-        for line in entry_lines.tool_lines(self._style, call.tool if call else "tool", call.arguments if call else {}, event):
+        self.lines(self.calls.lines(self._style, event))
+
+    def lines(self, lines: list[str]) -> None:
+        for line in lines:
             self.terminal.line(line)
 
     def _resolved(self, event: ApprovalResolved) -> None:
@@ -169,43 +194,38 @@ class Screen:
         where = f" ({one_line(event.surface)})" if event.surface else ""
         reason = f": {one_line(event.reason, 200)}" if event.reason else ""
         scope = f" for {event.scope}" if event.scope != "once" else ""
+        scope += ", with edited arguments" if event.arguments is not None else ""
         self._dim(f"{clean(request.tool)}: {event.decision}{scope}{where}{reason}")
 
-    def _ends(self, event: RunCompleted | RunFailed | RunCancelled | SessionReset | SessionBranched | ToolUndone) -> None:
+    def _ends(self, event: RunCompleted | RunFailed | RunCancelled | SessionReset | SessionBranched | ToolUndone) -> list[str]:
         match event:
             case RunFailed():
-                self.terminal.line(self._style(f"failed: {clean(event.message)}", "red") + self._style(f" ({event.reason})", "dim"))
+                said = clean(words.without_noise(event.message))
+                return [self._style(f"failed: {said}", "red") + self._style(f" ({event.reason})", "dim")]
             case RunCancelled():
-                self.terminal.line(self._style(f"stopped: {one_line(event.reason, 200)}", "yellow"))
+                return [self._style(f"stopped: {one_line(event.reason, 200)}", "yellow")]
             case SessionReset():
-                self._dim("the session was reset: the conversation starts empty")
+                return [self._style("the session was reset: the conversation starts empty", "dim")]
             case SessionBranched(child=child):
-                self._dim(f"branched at {event.parent_seq} into {child}")
+                return [self._style(f"branched at {event.parent_seq} into {child}", "dim")]
             case ToolUndone() if event.why == "undo":
-                self.terminal.line(self._style("undone:", "cyan"))
-                for line in entry_lines.change_lines(self._style, event.changes):
-                    self.terminal.line(line)
+                return [self._style("undone:", "cyan"), *entry_lines.change_lines(self._style, event.changes)]
             case _:
-                pass
+                return []
 
     def _reasoning(self, text: str) -> None:
-        self._thought += len(text.split())
         if self.unfolded:
-            self.terminal.say(self._style(clean(text), "dim"))
+            self.terminal.speak(self._thoughts, text)
         else:
             self._tail = (self._tail + text)[-200:]
 
-    def _fold(self) -> None:
-        """The reasoning is over: one line stays of it."""
-        if self._thought and not self._folded:
-            self.terminal.end_line()
-            if not self.unfolded:
-                self._dim(f"∴ thought, {self._thought} words")
-        self._folded = self._thought > 0
-        self._tail = ""
-
     def _say_reply(self, text: str) -> None:
-        self.terminal.say(clean(text))
+        if text:
+            self.terminal.speak(self._words, text)
+
+    def _remark(self, text: str) -> None:
+        self.terminal.finish()
+        self._dim(text)
 
     def _dim(self, text: str) -> None:
         self.terminal.line(self._style(text, "dim"))

@@ -2,11 +2,12 @@
 
 import click
 
-from palyra.cli import client, entry_lines, words
+from palyra.cli import client, entry_lines, naming, words
+from palyra.cli.calls import Calls
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.domain.events import InputReceived, RunCancelled, RunCompleted, RunFailed, ToolFinished, ToolProposed, ToolUndone
+from palyra.domain.events import InputReceived, RunCancelled, RunCompleted, RunFailed, ToolFinished, ToolUndone
 from palyra.journal.sessions import Session
 
 sessions = group("sessions", "The conversations: list, show, search, change.", default="list")
@@ -34,27 +35,24 @@ def list_(state: State, archived: bool, limit: int) -> None:
 @click.argument("session_id")
 @click.option("--limit", default=200, show_default=True, type=click.IntRange(1), help="How many entries, from the end.")
 def show(state: State, session_id: str, limit: int) -> None:
-    session = client.session(state.api, session_id)
+    session = client.session(state.api, naming.session(state.api, session_id))
     stored = list(client.entries(state.api, session.session_id, max(0, client.head(state.api, session) - limit)))
     if state.out.as_json:
         state.out.json({"session": session, "entries": stored})
         return
     style = state.out.style
     _tell(state, session)
-    tools = {}
+    calls = Calls(lambda approval_id: client.answered_ms(state.api, approval_id))
     for entry in stored:
         event = entry_lines.read(entry)
+        calls.follow(entry, event)
         match event:
             case InputReceived(text=text):
                 state.out.line(style("> ", "bold", "blue") + clean(text))
             case RunCompleted(text=text):
                 state.out.line(clean(text))
-            case ToolProposed():
-                tools[event.call_id] = event
             case ToolFinished():
-                proposed = tools.get(event.call_id)
-                name, arguments = (proposed.tool, proposed.arguments) if proposed else ("tool", {})
-                for line in entry_lines.tool_lines(style, name, arguments, event):
+                for line in calls.lines(style, event):
                     state.out.line(line)
             case RunFailed() | RunCancelled() | ToolUndone():
                 state.out.line(style(f"{entry.kind}: {entry_lines.summary(entry, 200)}", "yellow"))
@@ -80,20 +78,20 @@ def search(state: State, words_: tuple[str, ...], limit: int) -> int:
 @verb(sessions, "archive", help="Hide a session from the list. It stays verifiable and searchable.")
 @click.argument("session_id")
 def archive(state: State, session_id: str) -> None:
-    _tell(state, client.change(state.api, session_id, archived=True))
+    _tell(state, client.change(state.api, naming.session(state.api, session_id), archived=True))
 
 
 @verb(sessions, "unarchive", help="Bring a session back.")
 @click.argument("session_id")
 def unarchive(state: State, session_id: str) -> None:
-    _tell(state, client.change(state.api, session_id, archived=False))
+    _tell(state, client.change(state.api, naming.session(state.api, session_id), archived=False))
 
 
 @verb(sessions, "title", help="Name a session.")
 @click.argument("session_id")
 @click.argument("title")
 def title(state: State, session_id: str, title: str) -> None:
-    _tell(state, client.change(state.api, session_id, title=title))
+    _tell(state, client.change(state.api, naming.session(state.api, session_id), title=title))
 
 
 @verb(sessions, "branch", help="A new session that continues from an entry of another one.")
@@ -101,13 +99,13 @@ def title(state: State, session_id: str, title: str) -> None:
 @click.option("--at", type=click.IntRange(1), metavar="SEQ", help="The last entry that both share.  [default: the newest]")
 @click.option("--title", default="", help="Its title.")
 def branch(state: State, session_id: str, at: int | None, title: str) -> None:
-    _tell(state, client.branch(state.api, session_id, at, title))
+    _tell(state, client.branch(state.api, naming.session(state.api, session_id), at, title))
 
 
 @verb(sessions, "reset", help="Begin the conversation anew. What runs is cancelled; the history stays.")
 @click.argument("session_id")
 def reset(state: State, session_id: str) -> None:
-    _tell(state, client.reset(state.api, session_id))
+    _tell(state, client.reset(state.api, naming.session(state.api, session_id)))
 
 
 def _tell(state: State, session: Session) -> None:

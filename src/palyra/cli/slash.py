@@ -1,6 +1,6 @@
 """The commands of a chat. Each is one function over the chat and what was written behind the name."""
 
-from palyra.cli import admin_client, client, entry_lines, words
+from palyra.cli import admin_client, client, entry_lines, naming, words
 from palyra.cli.chat_loop import Chat, Command
 from palyra.cli.safe_text import clean, one_line
 from palyra.domain.conversation import CallProgress, Conversation, ModelTurn
@@ -21,7 +21,7 @@ HELP = """\
 /steer TEXT          give the working run something to consider
 /interrupt TEXT      stop what it is saying and make it read this first
 /stop                stop the runs of this session
-/reasoning           show the reasoning in full, or folded again
+/reasoning [on|off]  show the reasoning, or fold it away again
 /vault NAME          store a secret; its value is asked for and not shown
 /usage               what this session has used
 /quit                leave; also Ctrl-D
@@ -40,7 +40,7 @@ def _new(chat: Chat, rest: str) -> None:
 def _session(chat: Chat, rest: str) -> None:
     if not rest:
         raise InvalidInput("which session? /sessions lists them")
-    chat.open(client.session(chat.api, rest))
+    chat.open(client.session(chat.api, naming.session(chat.api, rest)))
 
 
 def _sessions(chat: Chat, rest: str) -> None:
@@ -109,8 +109,10 @@ def _stop(chat: Chat, rest: str) -> None:
 
 
 def _reasoning(chat: Chat, rest: str) -> None:
-    chat.screen.unfolded = not chat.screen.unfolded
-    chat.say(f"reasoning is {'shown in full' if chat.screen.unfolded else 'folded'} from now on")
+    if rest not in ("", "on", "off"):
+        raise InvalidInput("/reasoning on, or /reasoning off")
+    chat.screen.unfolded = rest == "on" if rest else not chat.screen.unfolded
+    chat.say(f"reasoning is {'shown' if chat.screen.unfolded else 'folded away'} from now on")
 
 
 def _usage(chat: Chat, rest: str) -> None:
@@ -156,10 +158,10 @@ def why_lines(chat: Chat, call_id: str) -> list[str]:
     chosen = [call for call in calls if not call_id or call.call.id == call_id][-1:]
     if not chosen:
         raise NotFound("there is no such call in this session" if call_id else "no tool was called in this session yet")
-    return _call_lines(chosen[0])
+    return _call_lines(chosen[0], chat.terminal.out.style)
 
 
-def _call_lines(call: CallProgress) -> list[str]:
+def _call_lines(call: CallProgress, style: entry_lines.Style) -> list[str]:
     arguments = call.proposed.arguments if call.proposed else call.call.arguments
     lines = [f"{clean(call.call.tool)} {words.about(arguments)}  (call {call.call.id})"]
     if call.decided:
@@ -172,6 +174,9 @@ def _call_lines(call: CallProgress) -> list[str]:
         lines.append(
             f"  answered: {call.answered.decision} ({call.answered.scope}) in {call.answered.surface or 'the daemon'}{reason}"
         )
+        if call.answered.arguments is not None:
+            lines.append("  the arguments were edited before the yes:")
+            lines += entry_lines.edited_lines(style, arguments, call.answered.arguments)
     if call.finished:
         lines.append(
             f"  {call.finished.outcome} after {words.duration(call.finished.duration_ms)}: {one_line(call.finished.text, 200)}"

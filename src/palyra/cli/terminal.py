@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from palyra.cli.output import Output
+from palyra.cli.prose import Prose
 from palyra.cli.safe_text import cut
 
 _PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
@@ -24,6 +25,7 @@ class Terminal:
         # Whether what was said ends in the middle of a line, and whether the changing line is on the screen.
         self._open = False
         self._drawn = False
+        self._speaking: Prose | None = None
 
     @contextmanager
     def raw(self) -> Iterator[None]:
@@ -96,6 +98,22 @@ class Terminal:
     def end_line(self) -> None:
         if self._open:
             self.say("\n")
+            if self._speaking is not None:
+                self._speaking.broken()
+
+    def speak(self, prose: Prose, text: str) -> None:
+        """Go on with words that are wrapped as they come; another one's words, if they still go on, end first."""
+        if self._speaking is not prose:
+            self.finish()
+            self.end_line()
+            self._speaking = prose
+        self.say(prose.feed(text))
+
+    def finish(self) -> None:
+        """Say what was held back of the words that were being said."""
+        if self._speaking is not None:
+            self.say(self._speaking.end())
+            self._speaking = None
 
     # --- the line that changes ----------------------------------------------------------------------------------------
 

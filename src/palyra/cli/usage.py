@@ -4,7 +4,7 @@ import time
 
 import click
 
-from palyra.cli import admin_client, words
+from palyra.cli import admin_client, naming, words
 from palyra.cli.commands import command
 from palyra.cli.state import State
 
@@ -18,7 +18,9 @@ _BAR = 20
 @click.option("--session", "session_id", default="", metavar="ID", help="Only this session.")
 def usage(state: State, by: str, since: str, session_id: str) -> None:
     since_ms = 0 if since == "all" else int(time.time() * 1000) - words.parse_duration(since)
-    rows = admin_client.usage(state.api, by, since_ms=max(0, since_ms), session_id=session_id)
+    rows = admin_client.usage(
+        state.api, by, since_ms=max(0, since_ms), session_id=naming.session(state.api, session_id) if session_id else ""
+    )
     if state.out.as_json:
         state.out.json({"usage": rows})
         return

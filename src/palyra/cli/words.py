@@ -10,6 +10,7 @@ from palyra.domain.errors import InvalidInput
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _DURATION = re.compile(r"(\d{1,6})\s*(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)", re.ASCII)
+_NOISE = re.compile(r" ssl:\w+")
 # What a call is about, of the arguments that tools have.
 _ABOUT = ("path", "paths", "file", "command", "url", "query", "pattern", "name", "text")
 
@@ -34,6 +35,22 @@ def parse_duration(text: str) -> int:
 def when(ms: int) -> str:
     """A moment, in the reader's own time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(ms / 1000)) if ms else ""
+
+
+def clock(ms: int, now_ms: int | None = None) -> str:
+    """A moment of today as its time, any other with its day."""
+    now = time.time() if now_ms is None else now_ms / 1000
+    today = time.localtime(ms / 1000)[:3] == time.localtime(now)[:3]
+    return time.strftime("%H:%M", time.localtime(ms / 1000)) if ms and today else when(ms)
+
+
+def failure(message: str) -> str:
+    return one_line(without_noise(message), 300)
+
+
+def without_noise(message: str) -> str:
+    """What a provider's failure says, without what only its library understands."""
+    return _NOISE.sub("", message)
 
 
 def ago(ms: int, now_ms: int | None = None) -> str:
