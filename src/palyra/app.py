@@ -33,6 +33,7 @@ from palyra.runtime.judging import Judging
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.routing import Models, Target
+from palyra.runtime.rules import Rules
 from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
@@ -67,6 +68,7 @@ class Daemon:
     answers: Answers
     gateway: Gateway
     sessions: Sessions
+    rules: Rules
     undoing: Undoing
     http: HttpClient
     settings: Settings
@@ -162,6 +164,7 @@ async def start(
         answers=answers,
         gateway=gateway,
         sessions=sessions,
+        rules=Rules(db, catalogue, clock, redactor),
         undoing=Undoing(db, checkpoints, redactor),
         settings=settings,
         http=http,

@@ -1,4 +1,4 @@
-"""`palyra rules`, and `palyra policy test|suggest|shadow|explain --call`: what a session may do, and what other policies would do."""
+"""`palyra rules` and more verbs of `palyra policy`: what a session may do, and what other policies would have done."""
 
 import click
 from msgspec import Struct

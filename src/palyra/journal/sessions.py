@@ -7,7 +7,7 @@ from msgspec import Struct
 from palyra.domain.errors import Forbidden, NotFound
 from palyra.domain.events import SessionBranched, SessionChanged, SessionCreated, SessionReset
 from palyra.domain.ids import SessionId
-from palyra.journal import tape
+from palyra.journal import rules, tape
 from palyra.journal.database import Tx
 
 TITLE_LENGTH = 72
@@ -107,16 +107,18 @@ def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) 
     event = SessionBranched(parent=parent.session_id, parent_seq=parent_seq, child=SessionId(child_id))
     tape.append(tx, child_id, parent.owner, [event])
     tape.append(tx, parent.session_id, parent.owner, [event])
+    rules.inherit(tx, parent.session_id, parent_seq, child_id, parent.owner)
     child = find(tx, session_id=child_id)
     assert child is not None
     return child
 
 
 def reset(tx: Tx, session: Session) -> None:
-    """The next run starts with an empty conversation; session grants are dropped with it."""
+    """The next run starts with an empty conversation; session grants and rules are dropped with it."""
     (entry,) = tape.append(tx, session.session_id, session.owner, [SessionReset()])
     tx.run("UPDATE sessions SET fold_from = :seq WHERE session_id = :id", seq=entry.seq, id=session.session_id)
     tx.run("DELETE FROM grants WHERE session_id = :id", id=session.session_id)
+    rules.drop(tx, session.session_id)
 
 
 def change(tx: Tx, session: Session, event: SessionChanged) -> Session:

@@ -182,4 +182,22 @@ MIGRATIONS = (
             ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        3,
+        "session rules and recorded decisions",
+        (
+            # Those in force; the tape says how they came about.
+            """CREATE TABLE session_rules (
+                session_id TEXT NOT NULL,
+                rule_id TEXT NOT NULL,
+                words TEXT NOT NULL,
+                created_ms INTEGER NOT NULL,
+                PRIMARY KEY (session_id, rule_id)
+            ) WITHOUT ROWID""",
+            """CREATE INDEX entries_rules ON entries (tape, seq)
+                WHERE kind IN ('session.ruled', 'session.reset')""",
+            """CREATE INDEX entries_decisions ON entries (position)
+                WHERE kind IN ('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')""",
+        ),
+    ),
 )

@@ -75,39 +75,40 @@ def _only(*verbs: str) -> str:
 
 
 # The first that fits the whole sentence is meant. `v` is a list of values, `n` a number.
-_SENTENCES: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(text, re.IGNORECASE))
-    for kind, text in (
-        ("nothing", rf"(?:do nothing|{_NEVER} do anything|{_NEVER} act|do not act){_ANY}"),
-        ("nothing", r"wait until i (?:say so|tell you(?: to)?)"),
-        ("ask", r"(?:always )?ask(?: me)?(?: first)? before (?:anything|everything|doing anything|every call|each call|any call)"),
-        ("ask", r"always ask(?: me)?(?: first)?"),
-        ("ask_changes", r"(?:always )?ask(?: me)?(?: first)? before (?:(?:every|each|any|making any) changes?|changes)"),
-        ("ask_changes", r"(?:always )?ask(?: me)?(?: first)? before (?:you )?chang(?:e|ing) anything"),
-        ("read_only", rf"read[- ]only|only read|change nothing|make no changes|{_NEVER} (?:change anything|make (?:any )?changes)"),
-        ("no_commands", rf"no commands|no shell|{_NEVER} run (?:any )?commands?|{_NEVER} use the (?:shell|terminal)"),
-        ("no_network", rf"no (?:network|internet)|(?:stay |work )?offline|{_NEVER} (?:use|access) the (?:network|internet|web)"),
-        ("no_network", rf"{_NEVER} go online"),
-        ("never_touch", rf"(?:{_NEVER} (?:touch|access|open)|(?:stay|keep) (?:out of|away from)) (?P<v>.+)"),
-        ("never_change", rf"{_NEVER} (?:change|edit|modify|write to) (?P<v>.+)"),
-        ("only_in", rf"(?:{_only('work', 'operate', 'stay')} (?:in|inside|within)|stay (?:in|inside|within)|only touch) (?P<v>.+)"),
-        ("never_use", rf"{_NEVER} (?:use|call) (?P<v>.+)"),
-        ("only_use", rf"{_only('use', 'call')} (?P<v>.+)"),
-        ("never_contact", rf"{_NEVER} (?:contact|talk to|connect to|fetch from|visit) (?P<v>.+)"),
-        ("only_contact", rf"{_only('contact', 'talk to', 'connect to', 'fetch from', 'visit')} (?P<v>.+)"),
-        ("files", rf"(?:change |touch |write |edit )?{_AT_MOST} (?P<n>\w+) files?"),
-        ("calls", rf"(?:make |use )?{_AT_MOST} (?P<n>\w+) (?:tool )?calls?"),
-        ("commands", rf"(?:run )?{_AT_MOST} (?P<n>\w+) commands?"),
-    )
+_SPELLED: tuple[tuple[Kind, str], ...] = (
+    ("nothing", rf"(?:do nothing|{_NEVER} do anything|{_NEVER} act|do not act){_ANY}"),
+    ("nothing", r"wait until i (?:say so|tell you(?: to)?)"),
+    ("ask", r"(?:always )?ask(?: me)?(?: first)? before (?:anything|everything|doing anything|every call|each call|any call)"),
+    ("ask", r"always ask(?: me)?(?: first)?"),
+    ("ask_changes", r"(?:always )?ask(?: me)?(?: first)? before (?:(?:every|each|any|making any) changes?|changes)"),
+    ("ask_changes", r"(?:always )?ask(?: me)?(?: first)? before (?:you )?chang(?:e|ing) anything"),
+    ("read_only", rf"read[- ]only|only read|change nothing|make no changes|{_NEVER} (?:change anything|make (?:any )?changes)"),
+    ("no_commands", rf"no commands|no shell|{_NEVER} run (?:any )?commands?|{_NEVER} use the (?:shell|terminal)"),
+    ("no_network", rf"no (?:network|internet)|(?:stay |work )?offline|{_NEVER} (?:use|access) the (?:network|internet|web)"),
+    ("no_network", rf"{_NEVER} go online"),
+    ("never_touch", rf"(?:{_NEVER} (?:touch|access|open)|(?:stay|keep) (?:out of|away from)) (?P<v>.+)"),
+    ("never_change", rf"{_NEVER} (?:change|edit|modify|write to) (?P<v>.+)"),
+    ("only_in", rf"(?:{_only('work', 'operate', 'stay')} (?:in|inside|within)|stay (?:in|inside|within)|only touch) (?P<v>.+)"),
+    ("never_use", rf"{_NEVER} (?:use|call) (?P<v>.+)"),
+    ("only_use", rf"{_only('use', 'call')} (?P<v>.+)"),
+    ("never_contact", rf"{_NEVER} (?:contact|talk to|connect to|fetch from|visit) (?P<v>.+)"),
+    ("only_contact", rf"{_only('contact', 'talk to', 'connect to', 'fetch from', 'visit')} (?P<v>.+)"),
+    ("files", rf"(?:change |touch |write |edit )?{_AT_MOST} (?P<n>\w+) files?"),
+    ("calls", rf"(?:make |use )?{_AT_MOST} (?P<n>\w+) (?:tool )?calls?"),
+    ("commands", rf"(?:run )?{_AT_MOST} (?P<n>\w+) commands?"),
 )  # fmt: skip
+_SENTENCES = tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in _SPELLED)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|`([^`]*)`', re.DOTALL)
 _STRAIGHT = str.maketrans({"“": '"', "”": '"', "„": '"'})
 # A value that needs no quotes: one word that cannot be mistaken for one of ours.
 _BARE = re.compile(r"[\w/.@%+=:~\[\]-]*[\w/~\]]")
 _VAGUE = frozenset(
-    """a all and any anybody anyone anything everybody everyone everything file files folder folders i it me my nothing or other
-    others our people please that the them there these things this those us with without your""".split()
-)
+    (
+        "a", "all", "and", "any", "anybody", "anyone", "anything", "everybody", "everyone", "everything", "file", "files",
+        "folder", "folders", "i", "it", "me", "my", "nothing", "or", "other", "others", "our", "people", "please", "that",
+        "the", "them", "there", "these", "things", "this", "those", "us", "with", "without", "your",
+    )
+)  # fmt: skip
 _PATHS: frozenset[Kind] = frozenset({"never_touch", "never_change", "only_in"})
 _TOOLS: frozenset[Kind] = frozenset({"never_use", "only_use"})
 _HOSTS: frozenset[Kind] = frozenset({"never_contact", "only_contact"})

@@ -17,8 +17,8 @@ from palyra.domain.events import AnyEvent, ApprovalResolved, Decision, GrantScop
 from palyra.domain.ids import SYSTEM
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Subject
-from palyra.domain.verdicts import Deny, Grant
-from palyra.journal import approvals, sessions, tape
+from palyra.domain.verdicts import Deny, Grant, SessionRule
+from palyra.journal import approvals, rules, sessions, tape
 from palyra.journal.approvals import Approval
 from palyra.journal.database import Database, Tx
 from palyra.journal.sessions import Session
@@ -72,13 +72,13 @@ class Answers:
         self._sweeping: asyncio.Task[None] | None = None
 
     async def answer(self, principal: str, approval_id: str, answer: Answer, surface: str) -> Approval:
-        approval, proposed, session = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
+        approval, proposed, session, laid_down = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
         if approval.decision:
             raise _already(approval)
         _check_decision(approval, answer)
         arguments, subjects = answer.arguments, approval.request.subjects
         if answer.decision == "allow":
-            arguments, subjects = await self._judge_again(approval, proposed, session, answer)
+            arguments, subjects = await self._judge_again(approval, proposed, session, laid_down, answer)
         subject = _subject(subjects, answer)
         resolved = ApprovalResolved(
             approval_id=approval.approval_id,
@@ -97,7 +97,7 @@ class Answers:
         return settled
 
     async def _judge_again(
-        self, approval: Approval, proposed: ToolProposed, session: Session, answer: Answer
+        self, approval: Approval, proposed: ToolProposed, session: Session, laid_down: tuple[SessionRule, ...], answer: Answer
     ) -> tuple[dict[str, Any] | None, tuple[Subject, ...]]:
         """A yes is judged by the policy of now, with the arguments it is for: neither time nor an edit reaches what is denied.
 
@@ -108,7 +108,8 @@ class Answers:
             raise InvalidInput("the edited arguments contain a secret: secrets are given to tools by reference, not by value")
         tool, arguments, normal = self._catalogue.parse(approval.request.tool, proposed.arguments if edited is None else edited)
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
-        verdict = self._policy.judge(self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope))
+        question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope, laid_down)
+        verdict = self._policy.judge(question)
         if isinstance(verdict, Deny):
             raise Forbidden(f"policy does not permit this call (any more): {verdict.reason}", policies=list(verdict.policies))
         if edited is None:
@@ -180,10 +181,11 @@ class Answers:
             self._sweeping.cancel()
 
 
-def _asked(tx: Tx, approval_id: str, principal: str) -> tuple[Approval, ToolProposed, Session]:
+def _asked(tx: Tx, approval_id: str, principal: str) -> tuple[Approval, ToolProposed, Session, tuple[SessionRule, ...]]:
     approval = approvals.get(tx, approval_id, principal)
     session = sessions.get(tx, approval.session_id, approval.owner)
-    return approval, tape.proposal(tx, approval.run_id, approval.request.call_id), session
+    proposed = tape.proposal(tx, approval.run_id, approval.request.call_id)
+    return approval, proposed, session, rules.laid_down(tx, session.session_id)
 
 
 def _expire(tx: Tx, approval: Approval) -> None:

@@ -4,24 +4,35 @@ A call leaves here with everything that goes on the tape about it, in one piece;
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from palyra.domain.conversation import CallProgress
 from palyra.domain.errors import Forbidden, PalyraError
-from palyra.domain.events import AnyEvent, ApprovalRequested, ToolDecided, ToolFinished, ToolProposed
+from palyra.domain.events import (
+    AnyEvent,
+    ApprovalRequested,
+    Circumstances,
+    Shadow,
+    ToolDecided,
+    ToolFinished,
+    ToolProposed,
+)
 from palyra.domain.ids import ApprovalId
 from palyra.domain.labels import Label
 from palyra.domain.ports import Policy
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Preview, Scope, Subject, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question
-from palyra.journal import approvals
+from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict
+from palyra.journal import approvals, decisions
 from palyra.journal.database import Database
 from palyra.journal.sessions import Session
 from palyra.policy import grants
+from palyra.policy.rules import PREFIX
+from palyra.runtime import rules
 from palyra.runtime.clock import Clock
 from palyra.runtime.settings import Settings
 from palyra.runtime.working import Working
@@ -36,20 +47,37 @@ class Judged(Struct):
     pure: bool = False
     allowed: bool = False
 
+    @property
+    def refused(self) -> bool:
+        return isinstance(self.events[-1], ToolFinished)
+
 
 class Judging:
     def __init__(
-        self, db: Database, catalogue: Catalogue, policy: Policy, redactor: Redactor, clock: Clock, settings: Settings
+        self,
+        db: Database,
+        catalogue: Catalogue,
+        policy: Policy,
+        redactor: Redactor,
+        clock: Clock,
+        settings: Settings,
+        *,
+        shadow: Policy | None = None,
     ) -> None:
+        """`shadow` is asked beside the policy in force; what it would have decided otherwise is recorded, never enforced."""
         self._db = db
+        self._shadow = shadow
         self._catalogue = catalogue
         self._policy = policy
         self._redactor = redactor
         self._clock = clock
         self._settings = settings
 
-    async def judge(self, run: Working, progress: CallProgress) -> Judged:
-        """Validate one call against the catalogue, ask what it is about, and ask the policy."""
+    async def judge(self, run: Working, progress: CallProgress, ahead: Sequence[Judged] = ()) -> Judged:
+        """Validate one call against the catalogue, ask what it is about, and ask the policy.
+
+        `ahead` are the calls of the same turn that were judged before it.
+        """
         call = progress.call
         proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=call.arguments)
         if call.malformed:
@@ -65,14 +93,23 @@ class Judging:
             scope = await asyncio.to_thread(tool.scope, arguments, run.workspace)
         except PalyraError as error:
             return self._refused(proposed, "hard_rule" if isinstance(error, Forbidden) else "catalogue", error.message)
-        proposed = msgspec.structs.replace(proposed, scope=self._told(scope))
-        return await self._ask_policy(run, proposed, tool, arguments, scope)
+        laid_down = run.live.rules
+        question = self.question(
+            run.live.session, run.progress.accepted.origin, run.live.conversation.label, tool.spec, scope, laid_down
+        )
+        told = self._told(scope)
+        proposed = msgspec.structs.replace(proposed, scope=told, asked=_circumstances(question, exact=told is scope))
+        if rules.counts_matter(laid_down):
+            waiting = [one.events[0] for one in ahead if not one.refused]
+            too_many = await self._too_many(run, question, [each for each in waiting if isinstance(each, ToolProposed)])
+            if too_many:
+                return self._refused(proposed, "rule", too_many)
+        judged = await self._ask_policy(run, proposed, tool, arguments, question)
+        return self._shadowed(judged, question)
 
     async def _ask_policy(
-        self, run: Working, proposed: ToolProposed, tool: TypedTool, arguments: Arguments, scope: Scope
+        self, run: Working, proposed: ToolProposed, tool: TypedTool, arguments: Arguments, question: Question
     ) -> Judged:
-        conversation, accepted = run.live.conversation, run.progress.accepted
-        question = self.question(run.live.session, accepted.origin, conversation.label, tool.spec, scope)
         version = self._policy.version
         match self._policy.judge(question):
             case Deny(reason=reason, policies=policies):
@@ -83,8 +120,11 @@ class Judging:
                 )
                 return Judged([proposed, decided], pure=tool.spec.effect == "pure", allowed=True)
             case Ask() as ask:
-                held = await self._db.read(lambda tx: approvals.grants_for(tx, question.principal, question.session_id))
-                grant = grants.covering(held, question)
+                grant = None
+                if not by_rule(ask):
+                    # A rule that asks means every time; what was allowed before does not answer it.
+                    held = await self._db.read(lambda tx: approvals.grants_for(tx, question.principal, question.session_id))
+                    grant = grants.covering(held, question)
                 if grant is not None:
                     decided = ToolDecided(
                         call_id=proposed.call_id,
@@ -107,13 +147,57 @@ class Judging:
                     preview=preview,
                     risk=ask.risk,
                     why=ask.reason,
-                    subjects=self.subjects(tool, scope),
+                    subjects=self.subjects(tool, question.scope),
                     policies=ask.policies,
-                    label=conversation.label,
-                    expires_ms=self._expiry(accepted.origin),
+                    label=question.label,
+                    expires_ms=self._expiry(question.origin),
                     cost_microusd=run.progress.cost_microusd,
                 )
                 return Judged([proposed, decided, request], request)
+
+    async def _too_many(self, run: Working, question: Question, ahead: list[ToolProposed]) -> str:
+        done = await self._db.read(lambda tx: decisions.counts(tx, run.session_id))
+        return rules.used_up(question.rules, done, ahead, question.tool, question.scope)
+
+    async def forbidden_now(self, run: Working, call: CallProgress) -> str:
+        """Why a rule forbids a call that was decided in its favour, or nothing.
+
+        Between a decision and its call lie other calls, answers and days: a rule laid down meanwhile holds, and so does a count.
+        """
+        laid_down = run.live.rules
+        before = call.proposed.asked.rules if call.proposed and call.proposed.asked else ()
+        counted = rules.counts_matter(laid_down)
+        if not laid_down or (laid_down == before and not counted):
+            return ""
+        try:
+            tool, arguments, _ = self._catalogue.parse(call.call.tool, call.arguments)
+            scope = await asyncio.to_thread(tool.scope, arguments, run.workspace)
+        except PalyraError:
+            return ""  # Executing it will say what is wrong with it.
+        origin, label = run.progress.accepted.origin, run.live.conversation.label
+        question = self.question(run.live.session, origin, label, tool.spec, scope, laid_down)
+        if counted and (too_many := await self._too_many(run, question, [])):
+            return self._redactor.redact(too_many)
+        match self._policy.judge(question):
+            case Deny(reason=reason) as denied if by_rule(denied):
+                return self._redactor.redact(reason)
+            case Ask(reason=reason) as ask if by_rule(ask) and call.answered is None:
+                return self._redactor.redact(f"{reason}. The rule came after this call was decided: propose the call again")
+            case _:
+                return ""
+
+    def _shadowed(self, judged: Judged, question: Question) -> Judged:
+        """The same, with what the shadow policies would have decided, if that is something else."""
+        if self._shadow is None:
+            return judged
+        verdict = self._shadow.judge(question)
+        word = word_of(verdict)
+        for place, event in enumerate(judged.events):
+            if isinstance(event, ToolDecided) and word != ("ask" if event.by == "grant" else event.verdict):
+                reason = self._redactor.redact(verdict.reason)
+                shadow = Shadow(word, reason, verdict.policies, self._shadow.version)
+                judged.events[place] = msgspec.structs.replace(event, shadow=shadow)
+        return judged
 
     def _told(self, scope: Scope) -> Scope:
         """The scope as the tape has it: a path behind a symlink can hold a secret that nobody named."""
@@ -125,7 +209,9 @@ class Judging:
         """What a wider yes can be about. A subject with a secret in it is not offered: a placeholder would match nothing."""
         return tuple(each for each in tool.subjects(scope) if self._redactor.redact(each.value) == each.value)
 
-    def question(self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope) -> Question:
+    def question(
+        self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope, laid_down: tuple[SessionRule, ...]
+    ) -> Question:
         if scope.secrets and "secrets" not in spec.capabilities:
             # Whether a call is given a secret depends on its arguments; policy sees it as a capability all the same.
             spec = msgspec.structs.replace(spec, capabilities=(*spec.capabilities, "secrets"))
@@ -138,6 +224,7 @@ class Judging:
             now_ms=self._clock.now_ms(),
             label=label,
             channel=session.channel,
+            rules=laid_down,
         )
 
     async def _preview(self, tool: TypedTool, arguments: Arguments, workspace_root: str) -> Preview:
@@ -163,3 +250,32 @@ class Judging:
     def _expiry(self, origin: Origin) -> int:
         allowed = self._settings.approval_times.of(origin)
         return self._clock.now_ms() + allowed if allowed else 0
+
+
+def by_rule(verdict: Verdict) -> bool:
+    """Whether a rule of the session had a part in this."""
+    return any(each.startswith(PREFIX) for each in verdict.policies)
+
+
+def word_of(verdict: Verdict) -> Literal["allow", "ask", "deny"]:
+    match verdict:
+        case Allow():
+            return "allow"
+        case Ask():
+            return "ask"
+        case Deny():
+            return "deny"
+
+
+def _circumstances(question: Question, *, exact: bool) -> Circumstances:
+    return Circumstances(
+        now_ms=question.now_ms,
+        origin=question.origin,
+        label=question.label,
+        capabilities=question.tool.capabilities,
+        source=question.tool.source,
+        agent=question.agent,
+        channel=question.channel,
+        rules=question.rules,
+        exact=exact,
+    )

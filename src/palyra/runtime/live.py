@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from palyra.domain.conversation import Conversation
 from palyra.domain.errors import NotFound
-from palyra.domain.events import AnyEvent, SessionBranched, SessionCreated
+from palyra.domain.events import AnyEvent, SessionBranched, SessionCreated, SessionReset, SessionRuled
 from palyra.domain.ids import SessionId
-from palyra.journal import sessions, tape
+from palyra.domain.verdicts import SessionRule
+from palyra.journal import rules, sessions, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
 
@@ -20,18 +21,29 @@ MOST_IDLE = 64
 
 
 class LiveSession:
-    """One session's conversation, exact as of the last commit. `users` counts those who need it to stay."""
+    """One session's conversation and rules, exact as of the last commit. `users` counts those who need it to stay."""
 
-    __slots__ = ("conversation", "session", "users")
+    __slots__ = ("conversation", "rules", "session", "users")
 
-    def __init__(self, session: Session, conversation: Conversation) -> None:
+    def __init__(self, session: Session, conversation: Conversation, laid_down: tuple[SessionRule, ...] = ()) -> None:
         self.session = session
         self.conversation = conversation
+        # Beside the conversation, not folded from it: a window that slides past a rule does not lift it.
+        self.rules = laid_down
         self.users = 0
 
     def apply(self, entry: Appended) -> None:
-        if entry.seq > self.conversation.seq:
-            self.conversation.apply(entry.seq, entry.run_id, entry.time_ms, entry.event)
+        if entry.seq <= self.conversation.seq:
+            return
+        self.conversation.apply(entry.seq, entry.run_id, entry.time_ms, entry.event)
+        match entry.event:
+            case SessionRuled() as ruled:
+                others = tuple(rule for rule in self.rules if rule.rule_id != ruled.rule_id)
+                self.rules = others if ruled.removed else (*others, SessionRule(ruled.rule_id, ruled.words))
+            case SessionReset():
+                self.rules = ()
+            case _:
+                pass
 
 
 class LiveSessions:
@@ -102,8 +114,8 @@ class LiveSessions:
         self._loading[session_id] = future
         self._missed[session_id] = []
         try:
-            session, segments = await self._db.read(lambda tx: _read(tx, session_id))
-            live = LiveSession(session, _fold(session_id, segments))
+            session, segments, laid_down = await self._db.read(lambda tx: _read(tx, session_id))
+            live = LiveSession(session, _fold(session_id, segments), laid_down)
             for entry in self._missed[session_id]:
                 live.apply(entry)
             self._loaded[session_id] = live
@@ -131,9 +143,10 @@ def _fold(session_id: str, segments: "list[Segment]") -> Conversation:
 Segment = tuple[int, list[tuple[int, str, int, AnyEvent]]]
 
 
-def _read(tx: Tx, session_id: str) -> tuple[Session, list[Segment]]:
+def _read(tx: Tx, session_id: str) -> tuple[Session, list[Segment], tuple[SessionRule, ...]]:
     session = sessions.find(tx, session_id=session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id}", session_id=session_id)
     stretches = sessions.lineage(tx, session)
-    return session, [(part.offset, tape.events_between(tx, part.tape, part.first, part.last)) for part in stretches]
+    segments = [(part.offset, tape.events_between(tx, part.tape, part.first, part.last)) for part in stretches]
+    return session, segments, rules.laid_down(tx, session_id)

@@ -35,7 +35,7 @@ from palyra.journal.database import Appended, Database, Tx
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.hub import Hub
-from palyra.runtime.judging import Judging
+from palyra.runtime.judging import Judged, Judging
 from palyra.runtime.working import Interrupted, Working
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.checkpoints import Reversible
@@ -75,7 +75,9 @@ class ToolFlow:
         Where all of them are pure and allowed, their start is part of that step, and they run.
         """
         calls = [run.call(call_id) for call_id in call_ids]
-        judged = [await self._judging.judge(run, call) for call in calls]
+        judged: list[Judged] = []
+        for call in calls:
+            judged.append(await self._judging.judge(run, call, judged))
         origin = run.progress.accepted.origin
         at_once = all(one.pure and one.allowed for one in judged)
         events = [event for one in judged for event in one.events]
@@ -98,12 +100,21 @@ class ToolFlow:
         """Run decided calls: the pure ones together, then the others one after another in the model's order."""
         calls = [run.call(call_id) for call_id in call_ids]
         pure = [call for call in calls if call.proposed and call.proposed.effect == "pure"]
-        if pure:
-            await run.append(*(_start(call) for call in pure))
-            await self._run_pure(run, pure)
+        held_back = [call for call in pure if await self._held_back(run, call, "denied")]
+        free = [call for call in pure if call not in held_back]
+        if free:
+            await run.append(*(_start(call) for call in free))
+            await self._run_pure(run, free)
         for call in calls:
-            if call not in pure and call.finished is None:
+            if call not in pure and call.finished is None and not await self._held_back(run, call, "denied"):
                 await self._perform_effect(run, call)
+
+    async def _held_back(self, run: Working, call: CallProgress, outcome: Outcome) -> bool:
+        """Whether a rule of the session forbids the call by now; then its result says so, and it does not run."""
+        why = await self._judging.forbidden_now(run, call)
+        if why:
+            await run.append(_ended(call, outcome, f"denied: {why}"))
+        return bool(why)
 
     async def _run_pure(self, run: Working, calls: list[CallProgress]) -> None:
         """Run started pure calls together, a few at a time. An interrupt ends those that are not done."""
@@ -249,9 +260,13 @@ class ToolFlow:
         call = run.call(call_id)
         match call.proposed.effect if call.proposed else "once":
             case "pure":
+                if await self._held_back(run, call, "denied"):
+                    return
                 await run.append(_start(call))
                 await self._execute(run, call)
             case "idempotent":
+                if await self._held_back(run, call, "unknown"):
+                    return
                 await run.append(_start(call))
                 run.in_effect = True
                 try:

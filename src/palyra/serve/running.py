@@ -109,6 +109,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         runs=daemon.runs,
         gateway=daemon.gateway,
         sessions=daemon.sessions,
+        rules=daemon.rules,
         answers=daemon.answers,
         undoing=daemon.undoing,
         models=daemon.models,

@@ -9,8 +9,8 @@ from msgspec import Struct
 from palyra.domain.errors import InvalidInput
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import SYSTEM_TAPE
-from palyra.domain.verdicts import Origin, Question
-from palyra.journal import tape
+from palyra.domain.verdicts import Origin, Question, SessionRule
+from palyra.journal import rules, tape
 from palyra.journal.tokens import Token, TokenScope
 from palyra.policy.sources import Problem
 from palyra.transports.auth import BROWSER_MS
@@ -125,10 +125,11 @@ async def policy(call: Call[Nothing, Nothing]) -> Answer:
 async def explain(call: Call[Nothing, Explain]) -> Answer:
     parts, body = call.parts, call.body
     tool, arguments, _ = parts.catalogue.parse(body.tool, body.arguments)
-    workspace, channel = parts.sessions.default_workspace, ""
+    workspace, channel, laid_down = parts.sessions.default_workspace, "", tuple[SessionRule, ...]()
     if body.session_id is not None:
         session = await parts.sessions.get(call.principal, body.session_id)
         workspace, channel = session.workspace, session.channel
+        laid_down = await parts.db.read(lambda tx: rules.laid_down(tx, session.session_id))
     if not workspace:
         raise InvalidInput("there is no workspace to judge this in: name a session that has one")
     scope = await asyncio.to_thread(tool.scope, arguments, workspace)
@@ -140,6 +141,7 @@ async def explain(call: Call[Nothing, Explain]) -> Answer:
         origin=body.origin,
         now_ms=parts.clock.now_ms(),
         channel=channel,
+        rules=laid_down,
     )
     return ok(parts.policy.explain(question))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
     from palyra.runtime.routing import Models
+    from palyra.runtime.rules import Rules
     from palyra.runtime.runs import Runs
     from palyra.runtime.session_verbs import Sessions
     from palyra.runtime.settings import ConfigReloaded
@@ -58,6 +59,7 @@ class Parts:
     runs: "Runs"
     gateway: "Gateway"
     sessions: "Sessions"
+    rules: "Rules"
     answers: "Answers"
     undoing: "Undoing"
     models: "Models"

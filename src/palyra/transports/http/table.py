@@ -12,12 +12,13 @@ from palyra.policy.explain import Explanation
 from palyra.policy.store import Reloaded
 from palyra.runtime.answers import Answer as ApprovalAnswer
 from palyra.runtime.gateway import Stopped, Submission, Submitted
+from palyra.runtime.rules import ShownRule
 from palyra.runtime.session_verbs import Resolve
 from palyra.runtime.settings import ConfigReloaded
 from palyra.runtime.undo import Undo, Undone
 from palyra.runtime.vault import VaultState
 from palyra.runtime.vault_rules import NewSecret
-from palyra.transports.http import about, admin, journal, runs, sessions, vault, watching, websocket
+from palyra.transports.http import about, admin, journal, policy_tools, runs, sessions, vault, watching, websocket
 from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.routes import Gives, Route
 
@@ -345,5 +346,13 @@ _VAULT: tuple[Route[Any, Any], ...] = (
     Route(method="POST", path="/v1/vault/rotate-key", summary="seal every secret anew under a new master key",
           handler=vault.rotate_key, scope="owner", body=Nothing, gives=_json(vault.KeyRotated), errors=(409,)),
 )  # fmt: skip
+_RULES: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path=f"{_SESSION}/rules", summary="the rules of a session", handler=policy_tools.list_rules,
+          gives=_json(policy_tools.RuleList)),
+    Route(method="POST", path=f"{_SESSION}/rules", summary="lay a rule down, in plain words", handler=policy_tools.add_rule,
+          scope="operator", body=policy_tools.NewRule, gives=_json(ShownRule, 201)),
+    Route(method="DELETE", path=f"{_SESSION}/rules", summary="remove a rule", handler=policy_tools.remove_rule,
+          scope="operator", query=policy_tools.WhichRule, gives=_json(ShownRule)),
+)  # fmt: skip
 
-ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN, *_VAULT)
+ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN, *_VAULT, *_RULES)
