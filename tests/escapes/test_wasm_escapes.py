@@ -239,7 +239,7 @@ def test_calls_at_the_same_time_do_not_see_each_other(tmp_path: Path) -> None:
 
     async def main() -> list[str]:
         given = [{"mine": str(number) * 1000} for number in range(40)]
-        results = await asyncio.gather(*(subject.execute(subject.parse(each), context(tmp_path)) for each in given))
+        results = await asyncio.gather(*(subject.execute(subject.parse(each)[0], context(tmp_path)) for each in given))
         return [result.text for result in results]
 
     assert asyncio.run(main()) == [f'{{"mine":"{str(number) * 1000}"}}' for number in range(40)]
@@ -254,15 +254,15 @@ def test_an_interrupted_call_takes_no_other_with_it(tmp_path: Path) -> None:
     subject = tool(tmp_path, wat, limits={"fuel": 20_000_000_000, "time_ms": 60_000})
 
     async def main() -> float:
-        spinning = asyncio.ensure_future(subject.execute(subject.parse({"x": "y" * 200}), context(tmp_path)))
+        spinning = asyncio.ensure_future(subject.execute(subject.parse({"x": "y" * 200})[0], context(tmp_path)))
         for _ in range(20):
-            assert (await subject.execute(subject.parse({}), context(tmp_path))).text == "{}"
+            assert (await subject.execute(subject.parse({})[0], context(tmp_path))).text == "{}"
         began = time.monotonic()
         assert not spinning.done()
         spinning.cancel()
         await asyncio.wait([spinning], timeout=10)
         assert spinning.cancelled()
-        assert (await subject.execute(subject.parse({}), context(tmp_path))).text == "{}"
+        assert (await subject.execute(subject.parse({})[0], context(tmp_path))).text == "{}"
         return time.monotonic() - began
 
     assert asyncio.run(main()) < 2

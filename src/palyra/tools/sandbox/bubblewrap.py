@@ -6,7 +6,7 @@ the daemon has set its limits, and never if the daemon has died by then.
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 
 from palyra.tools.sandbox import system
@@ -38,9 +38,9 @@ def find(path: str | None = None) -> str | None:
     return None
 
 
-def options(command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, stubs: dict[str, int]) -> list[str]:
-    """Everything but the command. `stubs` are descriptors that hold the small files of `system.STUBS`."""
-    return [*_namespaces(), *_system(command, readable, stubs), *_workspace(command, masks), *_environment(command, proxy)]
+def options(command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, files: Mapping[str, int]) -> list[str]:
+    """Everything but the command. `files` are descriptors that hold the small files of /etc."""
+    return [*_namespaces(), *_system(command, readable, files), *_workspace(command, masks), *_environment(command, proxy)]
 
 
 def _namespaces() -> Iterator[str]:
@@ -49,23 +49,19 @@ def _namespaces() -> Iterator[str]:
     yield from ("--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL")
 
 
-def _system(command: Command, readable: Sequence[str], stubs: dict[str, int]) -> Iterator[str]:
+def _system(command: Command, readable: Sequence[str], files: Mapping[str, int]) -> Iterator[str]:
     for path in system.programs(readable):
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         else:
             yield from ("--ro-bind", path, path)
-    for path in system.settings():
+    for path in system.folders():
         yield from ("--ro-bind", path, path)
-    for path, descriptor in stubs.items():
-        yield from ("--perms", "0444", "--ro-bind-data", str(descriptor), path)
+    for path, descriptor in files.items():
+        yield from ("--perms", "0444", "--file", str(descriptor), path)
     size = str(command.caps.temporary_bytes)
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from ("--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
-    if os.geteuid() == 0:
-        for path in system.KERNEL:
-            if os.path.exists(path):
-                yield from ("--ro-bind", "/dev/null", path)
     # Where the daemon is root, its user id alone is enough to write kernel settings: no capability is asked for.
     yield from ("--remount-ro", "/proc")
     yield from ("--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--perms", "0700", "--size", size, "--tmpfs", system.HOME)

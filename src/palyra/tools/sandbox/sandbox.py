@@ -14,6 +14,7 @@ import msgspec
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.domain.tools import Tier
 from palyra.tools import work
+from palyra.tools.sandbox import cgroups
 from palyra.tools.sandbox.command import STRENGTH, Caps, Command, Probe
 from palyra.tools.sandbox.masks import Masks
 from palyra.tools.sandbox.mourning import Mourner
@@ -74,6 +75,9 @@ class Sandbox:
 
     async def _find(self) -> Probe:
         reasons: list[str] = []
+        if os.geteuid() == 0 and cgroups.places() is None:
+            # The kernel does not count the processes of root: a fork bomb would end only when the machine stands still.
+            return Probe("A", "no processes", "the daemon is root and may not make control groups; run it as an ordinary user")
         if self._most == "C":
             from palyra.tools.sandbox import bubblewrap
 

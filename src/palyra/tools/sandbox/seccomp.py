@@ -95,6 +95,7 @@ _JEQ, _JSET, _JGE = 0x15, 0x45, 0x35
 _RET = 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_AT, _ARCH_AT, _ARGS_AT = 0, 4, 16
+_LEAF = 4
 
 
 def supported() -> bool:
@@ -110,20 +111,32 @@ def program(*, sockets: bool = True, signals: bool = True) -> bytes:
     if machine == _X86:
         # The x32 numbers are the same calls under other names.
         code += _ops((_JGE, 0, 1, 0x40000000), (_RET, 0, 0, _ERRNO | errno.ENOSYS))
-    refused = {**_NUMBERS, **({} if signals else _SIGNALS)}
-    for name, numbers in refused.items():
-        if numbers[column] >= 0 and name not in _BY_MODE:
-            code += _when(numbers[column], [*_refuse()])
-    for name, argument in _BY_MODE.items():
-        if _NUMBERS[name][column] >= 0:
-            code += _when(_NUMBERS[name][column], [*_device_mode(argument)])
-    # glibc falls back to clone, whose flags a filter can see.
-    code += _when(_CLONE3[column], [*_refuse(errno.ENOSYS)])
-    code += _when(_CLONE[column], [*_load(0), *_ops((_JSET, 0, 1, _NEW_NAMESPACES)), *_refuse(), *_allow()])
-    code += _when(_IOCTL[column], [*_load(1), *_equal(_TIOCSTI), *_equal(_TIOCLINUX), *_allow()])
-    code += _when(_SOCKET[column], [*_socket_rules()] if sockets else [*_refuse(errno.EACCES)])
-    code += _allow()
+    code += _search(sorted(_cases(column, sockets=sockets, signals=signals).items()))
     return b"".join(code)
+
+
+def _cases(column: int, *, sockets: bool, signals: bool) -> dict[int, list[bytes]]:
+    """What happens to a call by its number. Each ends in an answer; what has no number here is allowed."""
+    refused = {**_NUMBERS, **({} if signals else _SIGNALS)}
+    cases = {numbers[column]: _refuse() for numbers in refused.values()}
+    for name, argument in _BY_MODE.items():
+        cases[_NUMBERS[name][column]] = [*_device_mode(argument)]
+    # glibc falls back to clone, whose flags a filter can see.
+    cases[_CLONE3[column]] = _refuse(errno.ENOSYS)
+    cases[_CLONE[column]] = [*_load(0), *_ops((_JSET, 0, 1, _NEW_NAMESPACES)), *_refuse(), *_allow()]
+    cases[_IOCTL[column]] = [*_load(1), *_equal(_TIOCSTI), *_equal(_TIOCLINUX), *_allow()]
+    cases[_SOCKET[column]] = [*_socket_rules()] if sockets else _refuse(errno.EACCES)
+    cases.pop(-1, None)
+    return cases
+
+
+def _search(cases: list[tuple[int, list[bytes]]]) -> list[bytes]:
+    """By halves: the kernel walks the filter once for each call it knows when it is loaded, so its depth is paid at every start."""
+    if len(cases) <= _LEAF:
+        return [line for number, then in cases for line in _when(number, then)] + _allow()
+    middle = len(cases) // 2
+    below, above = _search(cases[:middle]), _search(cases[middle:])
+    return [*_ops((_JGE, len(below), 0, cases[middle][0])), *below, *above]
 
 
 def _ops(*instructions: tuple[int, int, int, int]) -> list[bytes]:

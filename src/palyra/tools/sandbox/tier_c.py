@@ -70,7 +70,7 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
     """The command, running. It has not done anything before all its limits are in force."""
     port = relay.PORT if command.network else 0
     info_out, info_in = os.pipe()
-    given = {path: held(text.encode(), "stub") for path, text in system.STUBS.items()}
+    given = {path: held(data, "file") for path, data in system.files().items()}
     filters = held(seccomp.program(), "seccomp") if seccomp.supported() else -1
     lines = bubblewrap.options(command, masks, readable, f"http://127.0.0.1:{port}" if port else "", given)
     lines += ["--info-fd", str(info_in), *(["--seccomp", str(filters)] if filters >= 0 else [])]
