@@ -51,6 +51,8 @@ class SessionGone(NotSent):
 
 
 class HttpLink:
+    modern_first = True
+
     def __init__(self, url: str, headers: Mapping[str, str], open_session: OpenHttp = open_http) -> None:
         self._url = url
         self._headers = dict(headers)
@@ -87,7 +89,7 @@ class HttpLink:
         if notice is not None and self._version != wire.MODERN and self._http is not None:
             self.send(notice)
 
-    def agreed(self, version: str, *, listens: bool) -> None:
+    def agreed(self, version: str, *, listens: bool = False) -> None:
         self._version = version
         if listens:
             self._in_background(self._listen())

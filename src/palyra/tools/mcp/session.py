@@ -19,6 +19,9 @@ _MOST_PAGES = 64
 _MOST_LISTED = 1024
 _NO_WORDS_EVERY_S = 0.1
 _MOST_PROGRESS = 500
+_PROBE_S = 5.0
+_LISTEN_AGAIN_S = 5.0
+_OURS = "io.modelcontextprotocol"
 
 Progress = Callable[[str], None]
 Headers = tuple[tuple[str, str], ...]
@@ -35,7 +38,12 @@ class Receiver(Protocol):
 
 
 class Link(Protocol):
-    """How messages travel: a pair of pipes, or requests over HTTP."""
+    """How messages travel: a pair of pipes, or requests over HTTP.
+
+    `modern_first`: a server that does not know the revision without a handshake says so at once, so that one is tried first.
+    """
+
+    modern_first: bool
 
     async def open(self, receiver: Receiver) -> None:
         """Raises NotSent if there is nobody."""
@@ -49,8 +57,8 @@ class Link(Protocol):
         """The answer is no longer wanted; `notice` tells the server."""
         ...
 
-    def agreed(self, version: str, *, listens: bool) -> None:
-        """The version of the protocol that both sides speak from now on."""
+    def agreed(self, version: str, *, listens: bool = False) -> None:
+        """The version of the protocol that is spoken from now on, and whether the server has more to say than answers."""
         ...
 
     async def close(self) -> None: ...
@@ -72,6 +80,7 @@ class Session:
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._gone = ""
+        self._listening: asyncio.Task[None] | None = None
         self.version = ""
         self.server = ""
 
@@ -87,42 +96,76 @@ class Session:
             raise TookTooLong(f"it did not begin to speak within {timeout_s:g} s") from None
 
     async def _agree(self, timeout_s: float) -> None:
-        try:
-            greeting = await self.ask(
-                "initialize", {"protocolVersion": wire.HANDSHAKE[0], "capabilities": {}, "clientInfo": wire.CLIENT}, timeout_s
-            )
-        except ErrorAnswer as refusal:
-            await self._agree_modern(refusal, timeout_s)
+        if self._link.modern_first:
+            try:
+                await self._discover(min(timeout_s, _PROBE_S))
+            except NotSent:
+                raise
+            except Unavailable:
+                await self._shake_hands(timeout_s)
             return
+        try:
+            await self._shake_hands(timeout_s)
+        except ErrorAnswer as refusal:
+            try:
+                await self._discover(timeout_s)
+            except ErrorAnswer:
+                # It knows neither way; its first word is the better explanation.
+                raise refusal from None
+
+    async def _shake_hands(self, timeout_s: float) -> None:
+        self.version = ""
+        self._link.agreed("")
+        params = {"protocolVersion": wire.HANDSHAKE[0], "capabilities": {}, "clientInfo": wire.CLIENT}
+        greeting = await self.ask("initialize", params, timeout_s)
         version = greeting.get("protocolVersion")
         if version not in wire.HANDSHAKE:
             raise Unavailable(f"it speaks the protocol version {wire.clean(version, 32)!r}, which this client does not")
-        self._met(greeting, str(version), "serverInfo")
-        capabilities = greeting.get("capabilities")
-        tools = capabilities.get("tools") if isinstance(capabilities, dict) else None
+        self._met(greeting.get("serverInfo"), str(version))
+        self._link.agreed(self.version)
         self._link.send(wire.notification("notifications/initialized"))
-        self._link.agreed(self.version, listens=isinstance(tools, dict))
+        self._link.agreed(self.version, listens="tools" in _dict(greeting.get("capabilities")))
 
-    async def _agree_modern(self, refusal: ErrorAnswer, timeout_s: float) -> None:
-        """A server without a handshake refuses it. Where it does not know the new way either, its first word counts."""
+    async def _discover(self, timeout_s: float) -> None:
+        """Begin without a handshake: from now on every request says who asks and in which version."""
         self.version = wire.MODERN
-        self._link.agreed(self.version, listens=False)
+        self._link.agreed(self.version)
         try:
             found = await self.ask("server/discover", {}, timeout_s)
-        except ErrorAnswer:
-            raise refusal from None
+        except ErrorAnswer as refusal:
+            supported = _dict(refusal.data).get("supported")
+            if refusal.rpc_code != wire.UNSUPPORTED_VERSION or not isinstance(supported, list) or wire.MODERN not in supported:
+                raise
+            found = await self.ask("server/discover", {}, timeout_s)
         versions = found.get("supportedVersions")
         if not isinstance(versions, list) or wire.MODERN not in versions:
-            raise refusal
-        self._met(found, wire.MODERN, "serverInfo")
+            raise ErrorAnswer(wire.UNSUPPORTED_VERSION, "it speaks none of the protocol versions that this client does")
+        self._met(_dict(found.get("_meta")).get(f"{_OURS}/serverInfo", found.get("serverInfo")), wire.MODERN)
+        if _dict(_dict(found.get("capabilities")).get("tools")).get("listChanged"):
+            self._listening = asyncio.ensure_future(self._listen())
 
-    def _met(self, greeting: dict[str, Any], version: str, where: str) -> None:
-        info = greeting.get(where)
-        info = info if isinstance(info, dict) else {}
+    async def _listen(self) -> None:
+        """Stay subscribed to changes of the tools."""
+        while not self._gone:
+            try:
+                await self.ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, None)
+            except ErrorAnswer:
+                return
+            except Unavailable:
+                pass
+            await asyncio.sleep(_LISTEN_AGAIN_S)
+            # What happened meanwhile, nobody said.
+            self._changed()
+
+    def _met(self, who: Any, version: str) -> None:
+        info = _dict(who)
         self.version = version
         self.server = f"{wire.clean(info.get('name'), 64)} {wire.clean(info.get('version'), 32)}".strip()
 
     async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
         self._end("it was closed", frozenset())
         await self._link.close()
 
@@ -146,7 +189,7 @@ class Session:
         self,
         method: str,
         params: dict[str, Any],
-        timeout_s: float,
+        timeout_s: float | None,
         *,
         progress: Progress | None = None,
         headers: Headers = (),
@@ -175,9 +218,8 @@ class Session:
         if progress is not None:
             meta["progressToken"] = request_id
         if self.version == wire.MODERN:
-            prefix = "io.modelcontextprotocol"
-            meta |= {f"{prefix}/protocolVersion": wire.MODERN, f"{prefix}/clientInfo": wire.CLIENT}
-            meta[f"{prefix}/clientCapabilities"] = {}
+            meta |= {f"{_OURS}/protocolVersion": wire.MODERN, f"{_OURS}/clientInfo": wire.CLIENT}
+            meta[f"{_OURS}/clientCapabilities"] = {}
         return params | {"_meta": meta} if meta else params
 
     def _withdraw(self, request_id: int, method: str, reason: str) -> None:
@@ -237,6 +279,10 @@ class Session:
         for request_id in list(self._waiting):
             self._settle(request_id, NotSent(why) if request_id in unsent else InDoubt(why))
         self._ended(why)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _progress_text(params: dict[str, Any]) -> str:

@@ -34,6 +34,9 @@ class Log:
 
 
 class StdioLink:
+    # A program that does not know a method may also stay silent.
+    modern_first = False
+
     def __init__(self, start: Callable[[], Awaitable[Child]], log: Log) -> None:
         self._start = start
         self._log = log
@@ -69,7 +72,7 @@ class StdioLink:
             with suppress(NotSent):
                 self.send(notice)
 
-    def agreed(self, version: str, *, listens: bool) -> None:
+    def agreed(self, version: str, *, listens: bool = False) -> None:
         return  # Every message looks the same on a pipe, and changes are told without asking.
 
     async def close(self) -> None:

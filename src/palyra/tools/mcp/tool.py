@@ -62,7 +62,15 @@ class McpTool:
         size = len(msgspec.json.encode(values))
         if size > MOST_ARGUMENT_BYTES:
             raise InvalidInput(f"{self.spec.name}: the arguments have {size:,} bytes; at most {MOST_ARGUMENT_BYTES:,} can be sent")
-        self._checker.check(self.spec.name, values)
+        try:
+            self._checker.check(self.spec.name, values)
+        except InvalidInput:
+            # Null for "left out" is harmless, as with our own tools, unless the schema knows null as a value.
+            fewer = {key: value for key, value in values.items() if value is not None}
+            if len(fewer) == len(values):
+                raise
+            self._checker.check(self.spec.name, fewer)
+            values = fewer
         return McpArguments(values=values), values
 
     def scope(self, arguments: object, workspace: str) -> Scope:
