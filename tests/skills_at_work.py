@@ -100,7 +100,7 @@ def tool(folder: Path, wat: str | bytes, world: World | None = None, **entry: An
 
 def run(subject: SkillTool, workspace: Path, arguments: dict[str, Any] | None = None) -> ToolResult:
     async def main() -> ToolResult:
-        return await asyncio.wait_for(subject.execute(subject.parse(arguments or {}), context(workspace)), 30)
+        return await asyncio.wait_for(subject.execute(subject.parse(arguments or {})[0], context(workspace)), 30)
 
     return asyncio.run(main())
 

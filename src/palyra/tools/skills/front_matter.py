@@ -18,6 +18,7 @@ _BLOCK = re.compile(r"([|>])([+-]?)(?: +#.*)?")
 _SINGLE = re.compile(r"'((?:[^']|'')*)'(?: +#.*)?")
 _DOUBLE = re.compile(r'("(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*")(?: +#.*)?')
 _FLOW = re.compile(r"\[([^\[\]{}'\"]*)\](?: +#.*)?")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 # What YAML gives a meaning of its own at the start of a plain scalar.
 _INDICATORS = tuple("&*!|>'\"%@`{}[],#?:-")
 
@@ -39,7 +40,12 @@ class _Reader:
     def __init__(self, lines: list[str]) -> None:
         if sum(len(line) for line in lines) > _MOST_BYTES:
             raise InvalidInput(f"SKILL.md: the front matter is larger than {_MOST_BYTES >> 10} KiB")
+        self._written = lines
         self._lines = [line.rstrip(" ") for line in lines]
+        self._at = 0
+        for self._at, line in enumerate(lines):
+            if _CONTROL.search(line):
+                raise self._error("tabs and other control characters are only for the body")
         self._at = 0
 
     def fields(self) -> dict[str, Value]:
@@ -123,8 +129,8 @@ class _Reader:
     def _plain(self, text: str) -> str:
         if not text or text.startswith(_INDICATORS):
             raise self._error(f"text that begins with {text[:1]!r} must be quoted", before=True)
-        if ": " in text or text.endswith(":") or "\t" in text:
-            raise self._error("text with ': ' or a tab in it must be quoted", before=True)
+        if ": " in text or text.endswith(":"):
+            raise self._error("text with ': ' in it must be quoted", before=True)
         return text
 
     def _block(self, style: str, chomp: str, indent: int) -> str:
@@ -132,6 +138,8 @@ class _Reader:
         while (line := self._raw()) is not None and (not line or _indent(line) > indent):
             lines.append(line)
             self._at += 1
+            if self._written[self._at - 1] != line:
+                raise self._error("a line of a block must not end in spaces", before=True)
         first = next((line for line in lines if line), "")
         inner = _indent(first)
         if any(line and _indent(line) < inner for line in lines) or lines[:1] == [""]:
@@ -150,8 +158,6 @@ class _Reader:
     def _peek(self) -> str | None:
         """The next line that says something."""
         while (line := self._raw()) is not None:
-            if "\t" in line[: len(line) - len(line.lstrip())]:
-                raise self._error("tabs cannot indent")
             if line.strip() and not line.lstrip().startswith("#"):
                 return line
             self._at += 1

@@ -26,13 +26,19 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     signature: str
 
 
+def public_key(private_key: bytes) -> str:
+    """The public half, as it stands in skill.sig and in publishers.toml."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return _text(Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw())
+
+
 def sign(folder: Path, private_key: bytes) -> Signature:
     """Sign the skill in a folder with a raw Ed25519 key of 32 bytes; writes skill.sig beside SKILL.md."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    key = Ed25519PrivateKey.from_private_bytes(private_key)
-    signed = key.sign(_message(package.read(folder).digest))
-    made = Signature(_text(key.public_key().public_bytes_raw()), _text(signed))
+    signed = Ed25519PrivateKey.from_private_bytes(private_key).sign(_message(package.read(folder).digest))
+    made = Signature(public_key(private_key), _text(signed))
     (folder / package.SIGNATURE).write_bytes(msgspec.json.encode(made) + b"\n")
     return made
 
@@ -84,6 +90,7 @@ class Publishers:
 
     def _write(self, keys: dict[str, str]) -> None:
         text = "".join(f'"{name}" = "{key}"\n' for name, key in sorted(keys.items()))
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = self._file.with_name(self._file.name + ".new")
         temporary.write_text("# Publishers whose signed skills are trusted: name = public key (Ed25519, base64)\n" + text)
         temporary.replace(self._file)

@@ -248,6 +248,12 @@ class Skills:
             raise Conflict(f"{path} of the skill {record.name} was changed after it was installed: install it again")
         return data
 
+    def check_current(self, record: Record) -> None:
+        """Refuse what a record said if the skill was updated, removed or judged anew since. One small file, for every call."""
+        now = self._record(record.name)
+        if now is None or (now.folder, now.state) != (record.folder, record.state):
+            raise Conflict(f"the skill {record.name} was changed or removed meanwhile")
+
     def instructions(self, record: Record) -> str:
         return front_matter.read(self.read(record, "SKILL.md")).body
 

@@ -3,6 +3,7 @@
 The rule: a skill in quarantine is not offered, and what a skill says counts as untrusted until somebody trusts it.
 """
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
@@ -59,6 +60,7 @@ class SkillTool:
     argument_type = SkillArguments
 
     def __init__(self, skills: Skills, listed: Listed, entry: ToolEntry, world: World) -> None:
+        self._skills, self._record = skills, listed.record
         self._skill = listed.record.name
         self._entry = entry
         self._world = world
@@ -77,12 +79,13 @@ class SkillTool:
             yields=label_of(listed),
         )
 
-    def parse(self, arguments: Mapping[str, Any]) -> SkillArguments:
-        """Arguments checked by the manifest's schema."""
+    def parse(self, arguments: Mapping[str, Any]) -> tuple[SkillArguments, dict[str, Any]]:
+        """Arguments checked by the manifest's schema, as the catalogue wants them."""
         if self._check is None:
             self._check = schema.checker(self.spec.name, self.spec.parameters)
         self._check(arguments)
-        return SkillArguments(values=dict(arguments))
+        values = dict(arguments)
+        return SkillArguments(values=values), values
 
     def scope(self, arguments: object, workspace: str) -> Scope:
         """Everything the tool was granted: a module is free to use any of it, whatever the arguments look like."""
@@ -106,6 +109,8 @@ class SkillTool:
         given = msgspec.json.encode(_values(arguments))
         if len(given) > _INPUT_BYTES:
             raise InvalidInput(f"{self.spec.name}: the arguments have {len(given):,} bytes, the limit is {_INPUT_BYTES:,}")
+        # The catalogue may be older than an operator's "not any more".
+        await asyncio.to_thread(self._skills.check_current, self._record)
         pure = self.spec.effect == "pure"
         host = Host(self._world, self._entry.wants, context, skill=self._skill, tool=self.spec.name, pure=pure)
         output = await self._program.run(given, host, settle=not pure)
