@@ -124,6 +124,10 @@ def _checked(command: Command, hidden: tuple[str, ...]) -> Command:
     workspace, cwd = os.path.realpath(command.workspace), os.path.realpath(command.cwd)
     if workspace in _NOT_A_WORKSPACE or not os.path.isdir(workspace):
         raise InvalidInput(f"{workspace} cannot be a workspace for commands")
+    loader = [name for name in command.env if name.startswith("LD_") or name == "GLIBC_TUNABLES"]
+    if loader:
+        # The shell that keeps the gate would load it too, before any limit is in force.
+        raise InvalidInput(f"{loader[0]} cannot be given to a command: it changes how programs are loaded")
     if cwd != workspace and not cwd.startswith(workspace.rstrip("/") + "/"):
         raise Forbidden(f"{cwd} lies outside the workspace {workspace}")
     return msgspec.structs.replace(command, workspace=workspace, cwd=cwd, hidden=(*hidden, *command.hidden))

@@ -258,9 +258,7 @@ RULES: Mapping[str, Rule] = {
     "rg": Rule(
         flags="abcFHiIlLnNoPqsSUuvVwx0",
         valued="eABCgmtT",
-        long=_names(
-            "count files files-with-matches fixed-strings hidden ignore-case line-number no-heading only-matching json stats"
-        ),
+        long=_names("count files-with-matches fixed-strings hidden ignore-case line-number no-heading only-matching json stats"),
         long_valued=_names("glob type type-not max-count max-depth context color sort"),
         text=1,
         instead_of_text="e",
