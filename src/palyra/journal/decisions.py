@@ -1,6 +1,6 @@
 """Recorded decisions: every call that was judged, as it was asked and as it was decided, read back from the tapes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -14,6 +14,8 @@ from palyra.journal.database import Tx
 _KINDS = "('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')"
 _PAGE = 2_000
 Looked = tuple[int, int, str, str, str, bytes]
+# How a thread reads the journal: `Database.read_from_thread`.
+Read = Callable[[Callable[[Tx], list[Looked]]], list[Looked]]
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
@@ -88,6 +90,13 @@ class Reading:
                         yield Answered(call=call, request=request, answer=event)
                 case _:
                     pass
+
+
+def pages(read: Read, since_ms: int) -> Iterator[list[Recorded | Answered]]:
+    """All calls and answers since a time, oldest first, a page of the journal at a time."""
+    reading = Reading()
+    while rows := read(lambda tx: page(tx, reading.position, since_ms)):
+        yield list(reading.take(rows))
 
 
 def find(tx: Tx, call_id: str) -> Recorded:

@@ -41,24 +41,42 @@ def _escape(text: str) -> str:
 
 def always_policy(subject: Subject, principal: str, approval_id: str, when_ms: int) -> str:
     """Cedar text for the policy folder. It permits exactly what `subject.covers`, for this principal."""
-    values = (subject.tool, subject.value, approval_id)
+    return permit(
+        subject,
+        principal,
+        name=f"always-{approval_id}",
+        reason=f"approved for always: {described(subject)}",
+        origin=f"approval {approval_id}, {stamp(when_ms)}",
+    )
+
+
+def permit(subject: Subject, principal: str, *, name: str, reason: str, origin: str) -> str:
+    """A policy that lets exactly what `subject.covers` run unattended, for this principal."""
+    values = (subject.tool, subject.value, name)
     if any("\ud800" <= char <= "\udfff" for value in values for char in value):
         raise InvalidInput(
             "the approved value is not valid text and cannot be written as a policy; approve it for the session instead"
         )
-    kind, name = request.principal(principal)
-    what = f" with {_WHAT[subject.kind]} {subject.value}" if subject.kind != "tool" else ", whatever its arguments"
-    when = datetime.fromtimestamp(when_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    kind, who = request.principal(principal)
     return (
-        f"@id({quote(f'always-{approval_id}')})\n"
-        f"@reason({quote(f'approved for always: {subject.tool}{what}')})\n"
-        f"@origin({quote(f'approval {approval_id}, {when}')})\n"
+        f"@id({quote(name)})\n"
+        f"@reason({quote(reason)})\n"
+        f"@origin({quote(origin)})\n"
         "permit (\n"
-        f"  principal == {kind}::{quote(name)},\n"
+        f"  principal == {kind}::{quote(who)},\n"
         '  action == Action::"run_unattended",\n'
         f"  resource == Tool::{quote(subject.tool)}\n"
         f"){_condition(subject)};\n"
     )
+
+
+def described(subject: Subject) -> str:
+    what = f" with {_WHAT[subject.kind]} {subject.value}" if subject.kind != "tool" else ", whatever its arguments"
+    return f"{subject.tool}{what}"
+
+
+def stamp(when_ms: int) -> str:
+    return datetime.fromtimestamp(when_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _condition(subject: Subject) -> str:

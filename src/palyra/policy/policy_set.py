@@ -62,6 +62,14 @@ class PolicySet:
             )
         return found
 
+    def plus(self, file: str, text: str) -> "PolicySet":
+        """This set with one file more, to try it; ConfigInvalid if the text is not valid."""
+        found, problems = sources.read(file, text, self._schema)
+        problems += _duplicates([*self.rules, *found])
+        if problems:
+            raise sources.refuse(problems)
+        return PolicySet(f"{self.version}+{file}", (*self.rules, *found), self._groups, self._schema)
+
     def _compiled(self, laid_down: tuple[SessionRule, ...]) -> list[Rule]:
         compiled: list[Rule] = []
         for rule in laid_down:

@@ -98,7 +98,7 @@ class Judging:
             run.live.session, run.progress.accepted.origin, run.live.conversation.label, tool.spec, scope, laid_down
         )
         told = self._told(scope)
-        proposed = msgspec.structs.replace(proposed, scope=told, asked=_circumstances(question, exact=told is scope))
+        proposed = msgspec.structs.replace(proposed, scope=told, asked=circumstances(question, exact=told is scope))
         if rules.counts_matter(laid_down):
             waiting = [one.events[0] for one in ahead if not one.refused]
             too_many = await self._too_many(run, question, [each for each in waiting if isinstance(each, ToolProposed)])
@@ -267,7 +267,7 @@ def word_of(verdict: Verdict) -> Literal["allow", "ask", "deny"]:
             return "deny"
 
 
-def _circumstances(question: Question, *, exact: bool) -> Circumstances:
+def circumstances(question: Question, *, exact: bool) -> Circumstances:
     return Circumstances(
         now_ms=question.now_ms,
         origin=question.origin,

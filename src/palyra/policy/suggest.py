@@ -1,0 +1,226 @@
+"""Permits that would have spared a person the approvals they gave: as few as possible, each as narrow as what it covers.
+
+The rule: nothing that was denied is ever covered, nothing is wider than a subject an approval could have had (never a whole
+tool), and what is suggested has been tried on the record before anybody sees it.
+"""
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from palyra.domain.tools import Scope, Subject
+from palyra.domain.verdicts import Allow
+from palyra.journal import decisions
+from palyra.journal.decisions import Answered, Read, Recorded
+from palyra.policy import always, judge
+from palyra.policy.policy_set import PolicySet
+from palyra.policy.testing import about, question
+
+# From narrow to wide; of two that cover the same, the earlier is suggested.
+_WIDTH = ("command", "path_prefix", "host", "program")
+
+
+class Permit(Struct, frozen=True, kw_only=True):
+    """`kept_narrow_by` are denied calls that a wider permit would have covered."""
+
+    id: str
+    tool: str
+    principal: str
+    what: str
+    cedar: str
+    covers: int
+    examples: list[str]
+    kept_narrow_by: list[str]
+
+
+class Left(Struct, frozen=True, kw_only=True):
+    """An approved call that goes on asking, and why."""
+
+    call_id: str
+    tool: str
+    about: str
+    why: str
+
+
+class Suggestion(Struct, frozen=True, kw_only=True):
+    """`cedar` is all permits in one text. `passing` of the approved calls run unattended with it, and none of the denied."""
+
+    cedar: str
+    permits: list[Permit]
+    left: list[Left]
+    approved: int
+    denied: int
+    already: int
+    passing: int
+
+
+class _Case(NamedTuple):
+    call: Recorded
+    subjects: tuple[Subject, ...]
+
+    @property
+    def scope(self) -> Scope:
+        return self.call.proposed.scope
+
+
+class _Chosen(NamedTuple):
+    subject: Subject
+    cases: list[_Case]
+    against: list[_Case]
+
+
+def suggest(read: Read, policies: PolicySet, since_ms: int) -> Suggestion:
+    """From every approval answered since then. Long: call it from a thread."""
+    answers = [each for page in decisions.pages(read, since_ms) for each in page if isinstance(each, Answered)]
+    return of_answers(answers, policies)
+
+
+def of_answers(answers: Iterable[Answered], policies: PolicySet) -> Suggestion:
+    approved, denied = _sorted_out(answers)
+    waiting = [case for case in approved if not _allowed(policies, case)]
+    by_kind: dict[tuple[str, str], list[_Case]] = defaultdict(list)
+    for case in waiting:
+        by_kind[case.call.principal, case.call.proposed.tool].append(case)
+    permits: list[Permit] = []
+    covered: set[str] = set()
+    for (principal, tool), cases in sorted(by_kind.items()):
+        against = [case for case in denied if (case.call.principal, case.call.proposed.tool) == (principal, tool)]
+        for chosen in _cover(cases, against):
+            permits.append(_permit(len(permits) + 1, principal, chosen))
+            covered.update(case.call.proposed.call_id for case in chosen.cases)
+    tried, permits = _tried(policies, permits, denied)
+    left = _left(tried, waiting, covered)
+    return Suggestion(
+        cedar="\n".join(permit.cedar for permit in permits),
+        permits=permits,
+        left=left,
+        approved=len(approved),
+        denied=len(denied),
+        already=len(approved) - len(waiting),
+        passing=len(approved) - len(left),
+    )
+
+
+def _sorted_out(answers: Iterable[Answered]) -> tuple[list[_Case], list[_Case]]:
+    """What a person said yes to as it was, and what they said no to. Edited calls and answers that never came are neither."""
+    approved, denied = [], []
+    for each in answers:
+        asked = each.call.proposed.asked
+        case = _Case(each.call, each.request.subjects)
+        if each.answer.decision == "deny" and asked is not None:
+            denied.append(case)
+        elif each.answer.decision == "allow" and each.answer.arguments is None and asked is not None and asked.exact:
+            approved.append(case)
+    return approved, denied
+
+
+def _allowed(policies: PolicySet, case: _Case) -> bool:
+    return isinstance(judge.judge(policies, question(case.call)), Allow)
+
+
+def _cover(cases: list[_Case], against: list[_Case]) -> list[_Chosen]:
+    """The fewest subjects that cover these cases and none against. What no subject covers is left over."""
+    every = dict.fromkeys(subject for case in cases for subject in _subjects(case))
+    fit = [subject for subject in every if not any(_covers(subject, case) for case in against)]
+    chosen: list[_Chosen] = []
+    # Many approvals are about the same thing: it is looked at once.
+    distinct = list({case.scope: case for case in cases}.values())
+    while distinct:
+        best = max(fit, key=lambda subject: _gain(subject, distinct), default=None)
+        if best is None or not (group := [case for case in distinct if _covers(best, case)]):
+            break
+        narrow = min((each for each in fit if all(_covers(each, case) for case in group)), key=_width)
+        near = [case for case in against if _near(narrow, case, every)]
+        scopes = {case.scope for case in group}
+        chosen.append(_Chosen(narrow, [case for case in cases if case.scope in scopes], near))
+        distinct = [case for case in distinct if case.scope not in scopes]
+    return chosen
+
+
+def _subjects(case: _Case) -> Iterable[Subject]:
+    """What the approval offered, never the tool as a whole, and the folders between a path and its workspace."""
+    for subject in case.subjects:
+        if subject.kind == "tool" or not subject.value:
+            continue
+        yield subject
+        if subject.kind == "path_prefix":
+            folder, root = subject.value, case.scope.workspace
+            while root and folder.startswith(root.rstrip("/") + "/"):
+                folder = posixpath.dirname(folder)
+                yield Subject(subject.tool, "path_prefix", folder)
+
+
+def _covers(subject: Subject, case: _Case) -> bool:
+    return subject.covers(case.call.proposed.tool, case.scope)
+
+
+def _gain(subject: Subject, cases: Sequence[_Case]) -> tuple[int, tuple[int, int]]:
+    kind, length = _width(subject)
+    return sum(_covers(subject, case) for case in cases), (-kind, -length)
+
+
+def _width(subject: Subject) -> tuple[int, int]:
+    return _WIDTH.index(subject.kind), -len(subject.value)
+
+
+def _near(narrow: Subject, denied: _Case, every: Iterable[Subject]) -> bool:
+    """Whether a wider subject around this one would have covered the denied call."""
+    return any(
+        _covers(wider, denied)
+        and (
+            (wider.kind == "path_prefix" == narrow.kind and f"{narrow.value}/".startswith(wider.value.rstrip("/") + "/"))
+            or (wider.kind == "program" and narrow.kind == "command" and _program(narrow) == wider.value)
+        )
+        for wider in every
+    )
+
+
+def _program(command: Subject) -> str:
+    return command.value.split(maxsplit=1)[0] if command.value.strip() else ""
+
+
+def _permit(number: int, principal: str, chosen: _Chosen) -> Permit:
+    subject, cases = chosen.subject, chosen.cases
+    name, what = f"suggested-{number}", always.described(subject)
+    times = sorted(case.call.time_ms for case in cases)
+    origin = f"policy suggest: {len(cases)} approvals, {always.stamp(times[0])} to {always.stamp(times[-1])}"
+    text = always.permit(subject, principal, name=name, reason=f"approved {len(cases)} times: {what}", origin=origin)
+    return Permit(
+        id=name,
+        tool=subject.tool,
+        principal=principal,
+        what=what,
+        cedar=text,
+        covers=len(cases),
+        examples=list(dict.fromkeys(about(case.scope) for case in cases))[:5],
+        kept_narrow_by=list(dict.fromkeys(about(case.scope) for case in chosen.against))[:5],
+    )
+
+
+def _tried(policies: PolicySet, permits: list[Permit], denied: list[_Case]) -> tuple[PolicySet, list[Permit]]:
+    """Decide the record again with the permits. One that lets a denied call pass is thrown out, however it came about."""
+    while True:
+        tried = policies.plus("suggested.cedar", "\n".join(permit.cedar for permit in permits))
+        wrong = {
+            each
+            for case in denied
+            if not _allowed(policies, case) and isinstance(verdict := judge.judge(tried, question(case.call)), Allow)
+            for each in verdict.policies
+        }
+        if not wrong:
+            return tried, permits
+        permits = [permit for permit in permits if permit.id not in wrong]
+
+
+def _left(tried: PolicySet, waiting: list[_Case], covered: set[str]) -> list[Left]:
+    left = []
+    for case in waiting:
+        verdict = judge.judge(tried, question(case.call))
+        if not isinstance(verdict, Allow):
+            call = case.call.proposed
+            why = verdict.reason if call.call_id in covered else "every permit for it would also cover a call that was denied"
+            left.append(Left(call_id=call.call_id, tool=call.tool, about=about(case.scope), why=why))
+    return left
