@@ -15,7 +15,7 @@ from palyra.tools.mcp.wire import NotSent
 from palyra.tools.sandbox.descriptors import Reader, Writer, readable
 
 # How long a server may take to leave by itself once its input has ended, and once it was told to.
-_FAREWELL_S = 1.0
+FAREWELL_S = 1.0
 _TOLD_S = 1.0
 _DEATH_S = 5.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -36,7 +36,10 @@ except OSError as error:
 
 
 class Child(Protocol):
-    """A running server program. Reading gives nothing once it has ended; `stop` returns when its whole group is dead."""
+    """A running server program. Reading gives nothing once it has ended.
+
+    `stop` lets it leave by itself for a moment and returns when nothing of it is left; `close` comes after, when nobody reads.
+    """
 
     async def read(self) -> bytes: ...
 
@@ -45,6 +48,8 @@ class Child(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def stop(self) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 # Starts a program with exactly this environment in this folder. Raises PalyraError or OSError if it cannot.
@@ -102,7 +107,7 @@ class _Process:
         handle, self._handle = self._handle, -1
         self._input.close()
         try:
-            for seconds, number in ((_FAREWELL_S, signal.SIGTERM), (_TOLD_S, signal.SIGKILL)):
+            for seconds, number in ((FAREWELL_S, signal.SIGTERM), (_TOLD_S, signal.SIGKILL)):
                 if await _ended(handle, seconds):
                     break
                 self._signal(number)
@@ -112,8 +117,10 @@ class _Process:
             await asyncio.shield(_ended(handle, _DEATH_S))
             self._process.poll()
             os.close(handle)
-            self._output.close()
-            self._errors.close()
+
+    async def close(self) -> None:
+        self._output.close()
+        self._errors.close()
 
     def _signal(self, number: signal.Signals) -> None:
         try:

@@ -77,12 +77,18 @@ class StdioLink:
 
     async def close(self) -> None:
         self._closed = True
+        child, self._child = self._child, None
+        if child is None:
+            return
         tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self._child is not None:
-            await self._child.stop()
+        try:
+            # What it still says is read meanwhile, so that it can leave.
+            await child.stop()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await child.close()
 
     # --- the two directions ---------------------------------------------------------------------------------------------
 
