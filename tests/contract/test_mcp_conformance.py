@@ -1,0 +1,97 @@
+"""The client part of the MCP conformance suite that applies: tools over streamable HTTP, in both generations of the protocol.
+
+The suite is an npm package (@modelcontextprotocol/conformance). `PALYRA_MCP_CONFORMANCE` names the folder of an installed one; as a
+program, this file is the client that the suite drives.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palyra.domain.ports import CallContext
+from palyra.tools.mcp.config import ServerConfig
+from palyra.tools.mcp.connection import Pace
+from palyra.tools.mcp.known import KnownFiles
+from palyra.tools.mcp.servers import Servers
+from palyra.tools.mcp.tool import McpTool
+
+# Left out: auth/* (headers are configured instead), elicitation and sep-2322-* (nobody answers a server's questions), skills.
+SCENARIOS = (
+    "initialize",
+    "tools_call",
+    "sse-retry",
+    "request-metadata",
+    "http-standard-headers",
+    "http-custom-headers",
+    "http-invalid-tool-headers",
+    "json-schema-ref-no-deref",
+    "json-schema-2020-12-preservation",
+)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_client_conforms(tmp_path: Path, scenario: str) -> None:
+    folder = os.environ.get("PALYRA_MCP_CONFORMANCE", "")
+    if not folder:
+        pytest.skip("PALYRA_MCP_CONFORMANCE does not name an installed conformance suite")
+    command = f"{sys.executable} {Path(__file__).resolve()}"
+    suite = subprocess.run(
+        ["node", f"{folder}/dist/index.js", "client", "--command", command, "--scenario", scenario, "-o", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert suite.returncode == 0, suite.stdout[-4000:]
+    assert "OVERALL: PASSED" in suite.stdout
+
+
+# --- the client that the suite drives ---------------------------------------------------------------------------------
+
+
+async def _main(url: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        config = ServerConfig(name="suite", url=url, timeout_ms=15_000)
+        servers = Servers([config], KnownFiles(Path(folder)), Path(folder), pace=Pace(first_s=0.2))
+        await servers.start()
+        try:
+            async with asyncio.timeout(25):
+                while not servers.status()[0].starts:  # noqa: ASYNC110 - the suite's server answers when it likes
+                    await asyncio.sleep(0.02)
+                for each in servers.pending():
+                    await servers.accept(each.server, each.tool, each.fingerprint)
+                tools = {tool.declared.called: tool for tool in servers.tools()}
+                for name, arguments in _calls(tools):
+                    typed, _ = tools[name].parse(arguments)
+                    context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace="/")
+                    print(name, await tools[name].execute(typed, context))
+        finally:
+            await servers.close()
+
+
+def _calls(tools: dict[str, McpTool]) -> list[tuple[str, dict[str, Any]]]:
+    """What the scenario tells us to call, or each tool once."""
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+    if "toolCalls" in context:
+        return [(call["name"], call.get("arguments", {})) for call in context["toolCalls"]]
+    if "json_schema_echo" in tools:
+        other = next(tool for name, tool in tools.items() if name != "json_schema_echo")
+        return [("json_schema_echo", {"schema": other.declared.schema})]
+    return [(name, _example(tool.declared.schema)) for name, tool in tools.items() if "$ref" not in str(tool.declared.schema)]
+
+
+def _example(schema: dict[str, Any]) -> dict[str, Any]:
+    examples = {"string": "text", "integer": 7, "number": 5, "boolean": True, "array": [], "object": {}}
+    return {name: examples.get(each.get("type"), "x") for name, each in schema.get("properties", {}).items()}
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(sys.argv[-1]))
