@@ -167,10 +167,10 @@ def test_one_recorded_call_is_found_by_its_id(tmp_path: Path) -> None:
 
 
 def week() -> Iterator[Question]:
-    """What a busy agent does: five thousand files, as many commands, now and then something untrusted."""
+    """What a busy agent does: two thousand files, as many commands, now and then something untrusted."""
     seen = [Label(), Label("untrusted", "public", ("https://a.example",))]
     for number in itertools.count():
-        file = number % 5_003
+        file = number % 2_003
         label, path = seen[number % 7 == 0], f"{WORKSPACE}/src/module{file % 97}/file{file}.py"
         match number % 4:
             case 0 | 1:

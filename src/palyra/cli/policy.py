@@ -48,13 +48,7 @@ def check(state: State, folder: Path | None, preset: str | None) -> int:
     return exits.CONFIG if problems else exits.OK
 
 
-@verb(policy, "explain", help="How a call would be decided, and by which policies. ARGUMENTS is a JSON object, or NAME=TEXT pairs.")
-@click.argument("tool")
-@click.argument("arguments", nargs=-1)
-@click.option("--session", "session_id", default="", metavar="ID", help="As in this session.")
-@click.option("--origin", type=click.Choice(["interactive", "scheduled", "child", "api"]), default="interactive", show_default=True)
-def explain(state: State, tool: str, arguments: tuple[str, ...], session_id: str, origin: str) -> int:
-    found = admin_client.explain(state.api, tool, _arguments(arguments), session_id=session_id, origin=origin)
+def show_explanation(state: State, found: admin_client.Explanation) -> int:
     if state.out.as_json:
         state.out.json(found)
         return exits.OK
@@ -96,7 +90,7 @@ def schema(state: State) -> None:
     state.out.line((files("palyra.policy") / "shipped" / "palyra.cedarschema").read_text(encoding="utf-8").rstrip())
 
 
-def _arguments(given: tuple[str, ...]) -> dict[str, Any]:
+def arguments_of(given: tuple[str, ...]) -> dict[str, Any]:
     if len(given) == 1 and given[0].lstrip().startswith("{"):
         try:
             return msgspec.json.decode(given[0], type=dict[str, Any])

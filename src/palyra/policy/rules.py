@@ -7,6 +7,7 @@ inverse, so the words on the tape are the rule.
 import posixpath
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
@@ -97,7 +98,6 @@ _SPELLED: tuple[tuple[Kind, str], ...] = (
     ("calls", rf"(?:make |use )?{_AT_MOST} (?P<n>\w+) (?:tool )?calls?"),
     ("commands", rf"(?:run )?{_AT_MOST} (?P<n>\w+) commands?"),
 )  # fmt: skip
-_SENTENCES = tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in _SPELLED)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|`([^`]*)`', re.DOTALL)
 _STRAIGHT = str.maketrans({"“": '"', "”": '"', "„": '"'})
 # A value that needs no quotes: one word that cannot be mistaken for one of ours.
@@ -112,6 +112,12 @@ _VAGUE = frozenset(
 _PATHS: frozenset[Kind] = frozenset({"never_touch", "never_change", "only_in"})
 _TOOLS: frozenset[Kind] = frozenset({"never_use", "only_use"})
 _HOSTS: frozenset[Kind] = frozenset({"never_contact", "only_contact"})
+
+
+@cache
+def _sentences() -> tuple[tuple[Kind, re.Pattern[str]], ...]:
+    """Compiled when a rule is first read: most daemons start without any."""
+    return tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in _SPELLED)
 
 
 def parse(text: str) -> Form:
@@ -130,7 +136,7 @@ def parse(text: str) -> Form:
     straight = text if '"' in text else text.translate(_STRAIGHT)
     sentence = " ".join(_QUOTED.sub(put_aside, straight).replace("’", "'").split())
     sentence = re.sub(r"^please |,? please$", "", sentence.rstrip(".! "), flags=re.IGNORECASE)
-    for kind, form in _SENTENCES:
+    for kind, form in _sentences():
         found = form.fullmatch(sentence)
         if found is None:
             continue

@@ -10,6 +10,8 @@ from palyra.journal.tokens import Token, TokenScope
 from palyra.journal.vault import Secret
 from palyra.policy.explain import Explanation
 from palyra.policy.store import Reloaded
+from palyra.policy.suggest import Suggestion
+from palyra.policy.testing import Report, Shadowed
 from palyra.runtime.answers import Answer as ApprovalAnswer
 from palyra.runtime.gateway import Stopped, Submission, Submitted
 from palyra.runtime.rules import ShownRule
@@ -346,6 +348,18 @@ _VAULT: tuple[Route[Any, Any], ...] = (
     Route(method="POST", path="/v1/vault/rotate-key", summary="seal every secret anew under a new master key",
           handler=vault.rotate_key, scope="owner", body=Nothing, gives=_json(vault.KeyRotated), errors=(409,)),
 )  # fmt: skip
+_DECISIONS: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/policy/test", summary="decide every recorded call again under other policies",
+          handler=policy_tools.test, scope="owner", query=policy_tools.Against,
+          gives=(Gives(200, Report), Gives(200, media=SSE)),
+          headers=(("Accept", "`text/event-stream` for events `progress` and, at the end, `report`"),)),
+    Route(method="GET", path="/v1/policy/suggest", summary="permits that would have spared approvals", scope="owner",
+          handler=policy_tools.suggested, query=policy_tools.Since, gives=_json(Suggestion)),
+    Route(method="GET", path="/v1/policy/shadow", summary="what the shadow policies would have decided otherwise",
+          scope="owner", handler=policy_tools.shadowed, query=policy_tools.Since, gives=_json(Shadowed)),
+    Route(method="GET", path="/v1/policy/explain", summary="how a recorded call was decided, and how it would be now",
+          handler=policy_tools.explain_call, query=policy_tools.WhichCall, gives=_json(policy_tools.ExplainedCall), errors=(404,)),
+)  # fmt: skip
 _RULES: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path=f"{_SESSION}/rules", summary="the rules of a session", handler=policy_tools.list_rules,
           gives=_json(policy_tools.RuleList)),
@@ -355,4 +369,4 @@ _RULES: tuple[Route[Any, Any], ...] = (
           scope="operator", query=policy_tools.WhichRule, gives=_json(ShownRule)),
 )  # fmt: skip
 
-ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN, *_VAULT, *_RULES)
+ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN, *_VAULT, *_DECISIONS, *_RULES)
