@@ -26,7 +26,7 @@ _TABLE = {
     "status": ("up:status", "What the daemon is and does now."),
     "usage": ("usage:usage", "Tokens and cost, by day, model, session or run."),
     "journal": ("journal:journal", "Show, verify, export, back up and restore the history."),
-    "policy": ("policy:policy", "What the agent may do: show, check, explain."),
+    "policy": ("policy_tools:policy", "What the agent may do: show, check, explain, test, suggest."),
     "rules": ("policy_tools:rules", "What you laid down for a session: list, add, remove."),
     "vault": ("vault:vault", "Secrets for tools: list, set, rotate, remove."),
     "config": ("configuration:config", "Show and change settings."),
