@@ -13,12 +13,15 @@ import wasmtime
 
 from palyra.domain.errors import Conflict, InvalidInput
 from palyra.domain.ports import CallContext
-from palyra.domain.tools import ToolResult
+from palyra.domain.tools import Scope, ToolResult, ToolSpec
+from palyra.domain.verdicts import Allow, Ask, Deny
+from palyra.policy.store import PolicyStore
 from palyra.tools.catalogue import Catalogue, TypedTool
 from palyra.tools.paths import Fence
 from palyra.tools.skills import tools
 from palyra.tools.skills.host import Asked, Incoming, Outgoing, World
 from palyra.tools.skills.store import Skills
+from tests import policy_calls
 from tests.skills_at_work import ECHO, EXAMPLES, answering, asking, data, installed, make, module, outcome, packed, run, tool
 from tests.tools_at_work import context, tree
 
@@ -139,6 +142,24 @@ def test_arguments_that_do_not_fit_the_schema_are_refused(examples: dict[str, Ty
         Catalogue(list(examples.values())).parse("skill:word-count/count", arguments)
 
 
+def verdict(spec: ToolSpec, scope: Scope) -> type:
+    return type(PolicyStore(None, "default").judge(policy_calls.call(spec, scope)))
+
+
+def test_the_shipped_policy_lets_harmless_tools_run_asks_for_the_network_and_refuses_secrets(
+    examples: dict[str, TypedTool], ws: Path
+) -> None:
+    for name in NAMES:
+        one, typed, _ = Catalogue(list(examples.values())).parse(name, CALLS[name])
+        assert verdict(one.spec, one.scope(typed, str(ws))) is Allow
+    judged = []
+    for number, wants in enumerate(({"hosts": ["api.example"]}, {"write": ["notes"]}, {"secrets": ["TOKEN"]})):
+        (ws.parent / str(number)).mkdir()
+        subject = tool(ws.parent / str(number), ECHO, wants=wants, effect="once")
+        judged.append(verdict(subject.spec, subject.scope(subject.parse({})[0], str(ws))))
+    assert judged == [Ask, Ask, Deny]
+
+
 # --- instructions -----------------------------------------------------------------------------------------------------
 
 
@@ -257,7 +278,7 @@ def test_a_request_goes_to_a_granted_host_with_a_secret_that_the_module_never_ho
     assert (result.label.integrity, result.label.confidentiality, result.label.sources) == (
         "untrusted",
         "public",
-        ("web:api.example",),
+        ("https://api.example/",),
     )
 
 

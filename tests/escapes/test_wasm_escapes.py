@@ -6,14 +6,16 @@ What no test here needs is a special kernel or root; attempts on files are made 
 import asyncio
 import json
 import os
+import resource
 import time
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import wasmtime
 
 from palyra.domain.errors import InvalidInput, LimitExceeded, PalyraError
 from palyra.domain.ports import CallContext
@@ -40,13 +42,17 @@ def ws() -> Iterator[Path]:
         yield ws
 
 
+Who = Callable[[], AbstractContextManager[None]]
+
+
 @pytest.fixture(params=["as root", "as an ordinary user"])
-def who(request: pytest.FixtureRequest, ws: Path) -> Iterator[None]:
-    ordinary = request.param != "as root"
-    if not ordinary and os.geteuid() != 0:
+def who(request: pytest.FixtureRequest, ws: Path) -> Who:
+    """Becomes somebody for the time of a call. Installing came before: an ordinary user may not be able to compile here."""
+    if request.param != "as root":
+        return lambda: without_privileges(ws.parent)
+    if os.geteuid() != 0:
         pytest.skip("this half needs root")
-    with without_privileges(ws.parent) if ordinary else nullcontext():
-        yield
+    return nullcontext
 
 
 # --- memory, pointers, time -------------------------------------------------------------------------------------------
@@ -222,6 +228,16 @@ def test_a_module_that_is_too_large_is_not_compiled(tmp_path: Path) -> None:
         Skills(tmp_path / "skills").look(make(tmp_path / "source", b"\0asm\1\0\0\0" + bytes(5 << 20)))
 
 
+def test_a_module_that_a_compiler_would_choke_on_costs_the_daemon_nothing(tmp_path: Path) -> None:
+    """A megabyte of branches asks for gigabytes; the process that compiles is stopped at its limit."""
+    step = "(local.get 0)(i32.add)(if (result i32) (then (i32.const 1)) (else (local.get 0)))"
+    bomb = wasmtime.wat2wasm(f"(module (func (param i32) (result i32) (local.get 0) {step * 100_000}))")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(LimitExceeded):
+        Skills(tmp_path / "skills").look(make(tmp_path / "source", bytes(bomb)))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+
+
 def test_nothing_of_one_call_is_left_for_the_next(tmp_path: Path) -> None:
     # Counts in memory and in a global, and answers with both.
     wat = module(
@@ -311,7 +327,7 @@ READS = [
 
 
 @pytest.mark.parametrize("path", READS)
-def test_reading_outside_the_grant_is_refused(ws: Path, who: None, path: str) -> None:
+def test_reading_outside_the_grant_is_refused(ws: Path, who: Who, path: str) -> None:
     for name, target in {
         "to-outside": "../../outside.txt",
         "to-private": "../private.txt",
@@ -323,13 +339,17 @@ def test_reading_outside_the_grant_is_refused(ws: Path, who: None, path: str) ->
     (ws / "notes" / ".env").write_text(SECRET)
     (ws / "notes" / ".git").mkdir()
     (ws / "notes" / ".git" / "config").write_text(SECRET)
-    result = outcome(ws.parent, asking("read_file", path), wants={"read": ["notes"]})
+    subject = tool(ws.parent, asking("read_file", path), wants={"read": ["notes"]})
+    with who():
+        result = run(subject, ws)
     assert result.outcome == "ok"
     assert result.text in ("refused", "failed")
 
 
-def test_reading_inside_the_grant_works(ws: Path, who: None) -> None:
-    assert outcome(ws.parent, asking("read_file", "notes/open.txt"), wants={"read": ["notes"]}).text == "open"
+def test_reading_inside_the_grant_works(ws: Path, who: Who) -> None:
+    subject = tool(ws.parent, asking("read_file", "notes/open.txt"), wants={"read": ["notes"]})
+    with who():
+        assert run(subject, ws).text == "open"
 
 
 WRITES = [
@@ -347,7 +367,7 @@ WRITES = [
 
 
 @pytest.mark.parametrize("path", WRITES)
-def test_writing_outside_the_grant_changes_nothing(ws: Path, who: None, path: str) -> None:
+def test_writing_outside_the_grant_changes_nothing(ws: Path, who: Who, path: str) -> None:
     (ws / "notes" / "link.txt").symlink_to("../private.txt")
     (ws / "notes" / "folder").symlink_to("..")
     before = tree(ws)
@@ -357,7 +377,9 @@ def test_writing_outside_the_grant_changes_nothing(ws: Path, who: None, path: st
         imports=("write_file",),
         more=data(0, path),
     )
-    result = outcome(ws.parent, wat, wants={"write": ["notes"]}, effect="idempotent")
+    subject = tool(ws.parent, wat, wants={"write": ["notes"]}, effect="idempotent")
+    with who():
+        result = run(subject, ws)
     # 9 would be success; 8 is refused and 7 is failed.
     assert (result.outcome, result.text in ("8", "7")) == ("ok", True), result.text
     assert tree(ws) == before

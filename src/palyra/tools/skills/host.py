@@ -253,7 +253,7 @@ class Host:
             raise paths.Refused(url.authority, "outside", "a tool that is declared pure cannot POST")
         if self._world.http is None:
             raise paths.Refused(url.authority, "outside", "skills have no network here")
-        self._saw(Label(integrity="untrusted", sources=(f"web:{url.authority}",)))
+        self._saw(Label(integrity="untrusted", sources=(f"{url.scheme}://{url.authority}/",)))
         headers = {name: self._filled(value, url) for name, value in request.headers.items()}
         sent = msgspec.structs.replace(request, headers=headers)
         answer = self._wait(self._world.http(sent, frozenset(self._wants.hosts), self._context))

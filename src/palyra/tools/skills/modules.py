@@ -10,13 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from palyra.domain.errors import InvalidInput, LimitExceeded
+from palyra.domain.errors import LimitExceeded
+from palyra.tools.skills import compiling
 
 if TYPE_CHECKING:
     import wasmtime
 
 MOST_MODULE = 4 << 20
-_MAGIC = b"\0asm"
 
 
 class Modules:
@@ -37,12 +37,9 @@ class Modules:
             except wasmtime.WasmtimeError:
                 # Another version of wasmtime or another processor wrote it.
                 pass
-        try:
-            module = wasmtime.Module(engine, source if source.startswith(_MAGIC) else bytes(wasmtime.wat2wasm(source)))
-        except (wasmtime.WasmtimeError, ValueError) as error:
-            raise InvalidInput(f"the module is not valid: {str(error)[:300]}") from None
-        self._keep(file, bytes(module.serialize()))
-        return module
+        fresh = compiling.compiled(source)
+        self._keep(file, fresh)
+        return wasmtime.Module.deserialize(engine, fresh)
 
     def _kept(self, file: Path) -> bytes:
         try:

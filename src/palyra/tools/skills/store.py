@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.tools.skills import front_matter, manifest, package, schema, signing, wasm
+from palyra.tools.skills.engine import new_engine
 from palyra.tools.skills.front_matter import Head
 from palyra.tools.skills.manifest import Manifest, Permission, ToolEntry
 from palyra.tools.skills.modules import Modules
@@ -122,7 +123,7 @@ class Skills:
             if tool.module not in skill.files:
                 raise InvalidInput(f"tool {tool.name!r}: there is no file {tool.module[:120]!r} in the skill")
             schema.checker(tool.name, tool.arguments)
-            wasm.check(self.modules.load(wasm.new_engine(), skill.files[tool.module]), tool.wants)
+            wasm.check(self.modules.load(new_engine(), skill.files[tool.module]), tool.wants)
         return _Checked(skill, head, wanted, signer)
 
     def _proposal(self, checked: _Checked, *, generated: bool) -> Proposal:

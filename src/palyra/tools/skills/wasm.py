@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from palyra.domain.errors import InvalidInput
+from palyra.tools.skills.engine import new_engine
 from palyra.tools.skills.host import FUNCTIONS, Abort, Host, Sight, allowed
 from palyra.tools.skills.manifest import Bounds, Wants
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 4
 _MOST_EXPORTS = 64
-_STACK = 512 << 10
 _TABLE_ELEMENTS = 20_000
 
 
@@ -29,24 +29,6 @@ class Output(Struct, frozen=True):
     data: bytes = b""
     fault: str = ""
     fuel: int = 0
-
-
-def new_engine() -> "wasmtime.Engine":
-    import wasmtime
-
-    config = wasmtime.Config()
-    config.consume_fuel = True
-    config.epoch_interruption = True
-    config.max_wasm_stack = _STACK
-    # Same input, same output on every machine.
-    config.cranelift_nan_canonicalization = True
-    config.parallel_compilation = False
-    # What the ABI does not need is not there to be attacked.
-    config.wasm_threads = config.shared_memory = False
-    config.wasm_memory64 = config.wasm_multi_memory = config.wasm_custom_page_sizes = False
-    config.wasm_gc = config.wasm_function_references = config.wasm_exceptions = config.wasm_stack_switching = False
-    config.wasm_relaxed_simd = config.wasm_wide_arithmetic = False
-    return wasmtime.Engine(config)
 
 
 def check(module: "wasmtime.Module", wants: Wants) -> None:
