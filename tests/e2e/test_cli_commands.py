@@ -63,14 +63,15 @@ def test_ask_prints_the_answer_and_nothing_else(daemon: DaemonProcess) -> None:
 def test_ask_adds_what_is_piped_in_to_the_question(daemon: DaemonProcess) -> None:
     asked = _ok(daemon, "ask", "read", "this", stdin="line one\nline two\n")
     entries = daemon.get(f"/v1/sessions/{asked['session_id']}/entries")["entries"]
-    assert [e["event"]["text"] for e in entries if e["kind"] == "input.received"] == ["read this\n\nline one\nline two\n"]
+    assert [e["event"]["text"] for e in entries if e["kind"] == "input.received"] == ["read this\n\n```\nline one\nline two\n```"]
     assert asked["text"] == "the answer"
 
 
 def test_ask_denies_without_a_terminal_and_says_so(daemon: DaemonProcess) -> None:
     done = palyra(daemon.home, "ask", "write", cwd=daemon.workspace)
-    assert (done.returncode, done.stdout) == (0, "written\n")
+    assert (done.returncode, done.stdout) == (1, "written\n")
     assert "denied, because nobody is here to ask" in done.stderr
+    assert "palyra chat --session" in done.stderr
     assert not (daemon.workspace / "a.txt").exists()
 
 

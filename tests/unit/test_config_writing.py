@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from palyra import config
 from palyra.config import toml_text
-from palyra.domain.errors import ConfigInvalid, InvalidInput
+from palyra.domain.errors import ConfigInvalid, InvalidInput, NotFound
 
 FILE = """# my settings
 [server]            # how it listens
@@ -64,6 +64,38 @@ def test_one_value_changes_and_every_other_byte_stays(before: str, path: str, va
 def test_a_table_never_becomes_a_value_nor_a_value_a_table(text: str, path: str) -> None:
     with pytest.raises(InvalidInput):
         toml_text.assign(text, tuple(path.split(".")), 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "after"),
+    [
+        ("a = 1", "a", ""),
+        ("[a]\nb = 1 # why\nc = 2\n", "a.b", "[a]\nc = 2\n"),
+        ("# top\n[a]\nb = 1\n\n[d]\ne = 1\n", "a.b", "# top\n[a]\n\n[d]\ne = 1\n"),
+        ("a.b = 1\na.c = 2\n", "a.b", "a.c = 2\n"),
+        ("[a]\nb = [\n  1, # one\n]\nc = 1\n", "a.b", "[a]\nc = 1\n"),
+        ("a = {b = 1, c = 2} # end", "a.b", "a = {c = 2} # end"),
+        ("a = {b = 1, c = 2} # end", "a.c", "a = {b = 1} # end"),
+        ("a = { b = 1 }", "a.b", "a = {}"),
+        ("[a]\r\nb = 1\r\nc = 2\r\n", "a.b", "[a]\r\nc = 2\r\n"),
+        ("[a]\nb = 1\n", "a.c", None),
+    ],
+)
+def test_one_value_is_taken_out_and_every_other_byte_stays(before: str, path: str, after: str | None) -> None:
+    assert toml_text.remove(before, tuple(path.split("."))) == after
+
+
+def test_a_setting_that_was_set_and_unset_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(FILE)
+    config.set_value(tmp_path, "server.http_port", 9000)
+    config.set_value(tmp_path, "log.level", "debug")
+    config.unset_value(tmp_path, "log.level")
+    config.unset_value(tmp_path, "server.http_port")
+    assert tomllib.loads((tmp_path / "config.toml").read_text()) == {"server": {"host": "127.0.0.1"}, "log": {}}
+    with pytest.raises(NotFound):
+        config.unset_value(tmp_path, "server.http_port")
+    with pytest.raises(InvalidInput):
+        config.unset_value(tmp_path, "server.http_prot")
 
 
 # --- for any file at all ---------------------------------------------------------------------------------------------------

@@ -2,17 +2,20 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import FrameType
 
 import click
 
-from palyra.cli import client, naming
+from palyra.cli import client, discovery, naming
 from palyra.cli.commands import command
 from palyra.cli.state import State
-from palyra.domain.errors import InvalidInput
+from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.journal.sessions import Session
+
+_ELSEWHERE = "cd into the folder of a project, or name one with --workspace"
 
 
 @command("chat", help="Talk with the agent in this folder. Goes on with the folder's last session unless --new is given.")
@@ -45,10 +48,34 @@ def check_model(state: State, name: str) -> None:
 
 
 def session_for(state: State, workspace: str = "", *, new: bool = False) -> Session:
-    """The last session of a folder, or a new one."""
-    folder = os.path.realpath(os.path.expanduser(workspace) if workspace else os.getcwd())
+    """The last chat of a folder, or a new one."""
+    folder = folder_of(workspace)
     found = None if new else client.last_session(state.api, folder)
-    return found or client.resolve(state.api, workspace=folder, session_id=client.new_id())
+    return found or begin(state, folder)
+
+
+def begin(state: State, folder: str, label: str = "") -> Session:
+    """A new session in a folder, or how to choose another one."""
+    try:
+        return client.resolve(state.api, workspace=folder, session_id=client.new_id(), label=label)
+    except (Forbidden, InvalidInput) as error:
+        if "workspace" not in error.message:
+            raise
+        raise type(error)(f"{error.message}; {_ELSEWHERE}") from error
+
+
+def folder_of(workspace: str) -> str:
+    return os.path.realpath(os.path.expanduser(workspace) if workspace else os.getcwd())
+
+
+def check_folder(folder: str, home: Path) -> None:
+    """Whether an agent can work here, before a daemon is started that would only refuse."""
+    own = os.path.realpath(home)
+    if folder == "/" or own == folder or own.startswith(folder + "/") or folder.startswith(own + "/"):
+        why = "the whole machine" if folder == "/" else f"the daemon's own folder {own}"
+        raise Forbidden(f"the agent cannot work in {folder}: that would be {why} as well; {_ELSEWHERE}")
+    if not os.path.isdir(folder):
+        raise InvalidInput(f"{folder} is not a folder; {_ELSEWHERE}")
 
 
 def talk(state: State, session: Session, model: str = "", farewell: str = "") -> None:
@@ -61,7 +88,8 @@ def talk(state: State, session: Session, model: str = "", farewell: str = "") ->
     history = state.home / "chat_history"
     editor = LineEditor(_history(history), complete)
     terminal = Terminal(state.out)
-    talking = Chat(state.api, terminal, editor, state.env, COMMANDS)
+    host = _Here(state)
+    talking = Chat(state.api, terminal, editor, host, COMMANDS)
     talking.model = model
     # Ctrl-C is a key here; the signal can only come while the terminal is lent or being put back.
     handlers = ((signal.SIGTERM, _leave), (signal.SIGHUP, _leave), (signal.SIGINT, _nothing))
@@ -76,10 +104,42 @@ def talk(state: State, session: Session, model: str = "", farewell: str = "") ->
         _keep(history, editor.history)
         for each, handler in before:
             signal.signal(each, handler)
+        host.end()
     if talking.screen.working and not farewell:
         state.out.line("the run goes on without you: `palyra chat` shows it, `palyra stop` ends it")
     if farewell:
         state.out.line(farewell)
+
+
+class _Here:
+    """This machine, with the daemon that was started here if one was."""
+
+    def __init__(self, state: State) -> None:
+        self.env = state.env
+        self._home = state.home
+        self._started: subprocess.Popen[bytes] | None = None
+
+    def daemon_has_ended(self) -> bool:
+        """Whether it said goodbye: one that died leaves its traces behind, and may be started again by whoever looks after it."""
+        return not self.env.get("PALYRA_URL") and discovery.running(self._home) is None
+
+    def start_daemon(self) -> None:
+        from palyra.cli import daemon_process
+
+        self.end()
+        self._started = daemon_process.start(self._home, None, lifeline=True)
+        try:
+            daemon_process.wait_ready(self._started, self._home, self.env)
+        except PalyraError:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        from palyra.cli import daemon_process
+
+        if self._started is not None:
+            daemon_process.end(self._started)
+            self._started = None
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

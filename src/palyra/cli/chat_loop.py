@@ -7,7 +7,7 @@ import select
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from palyra.cli import client, editing, entry_lines
 from palyra.cli.answering import send
@@ -19,7 +19,7 @@ from palyra.cli.safe_text import clean, width_of
 from palyra.cli.screen import Screen
 from palyra.cli.terminal import Terminal
 from palyra.cli.watcher import Item, Watcher
-from palyra.domain.errors import PalyraError
+from palyra.domain.errors import Conflict, PalyraError
 from palyra.domain.events import Entry, InputMode, ModelDelta, ToolProgress
 from palyra.journal.sessions import Session
 
@@ -35,23 +35,32 @@ _SECOND_S = 1.0
 Command = Callable[["Chat", str], None]
 
 
+class Host(Protocol):
+    """The machine a chat runs on: its environment, and its daemon."""
+
+    env: dict[str, str]
+
+    def daemon_has_ended(self) -> bool: ...
+    def start_daemon(self) -> None: ...
+
+
 class Chat:
     """One terminal and one session at a time."""
 
-    def __init__(self, api: Api, terminal: Terminal, editor: LineEditor, env: dict[str, str], commands: dict[str, Command]) -> None:
+    def __init__(self, api: Api, terminal: Terminal, editor: LineEditor, host: Host, commands: dict[str, Command]) -> None:
         self.api = api
         self.terminal = terminal
         self.screen = Screen(terminal, lambda approval_id: client.answered_ms(api, approval_id))
         self.model = ""
         self.session: Session
         self._editor = editor
-        self._env = env
+        self._host = host
         self._commands = commands
         self._watcher: Watcher | None = None
         self._held: deque[Item] = deque()
         self._deciding: Deciding | None = None
         self._left: set[str] = set()
-        self._link: Literal["up", "lost", ""] = ""
+        self._link: Literal["up", "lost", "ended", ""] = ""
         self._interrupted_at = 0.0
         # Typed while we could not listen.
         self._ahead = b""
@@ -140,14 +149,17 @@ class Chat:
             case ModelDelta() | ToolProgress():
                 self.screen.live(item)
             case Link(state="up"):
-                if self._link == "lost":
+                if self._link in ("lost", "ended"):
                     self.say("connected again")
                 self._link = "up"
                 self.screen.reply.connected()
             case Link():
                 if self._link == "up":
                     self.say("the connection to the daemon was lost; trying again (Ctrl-C twice leaves)", "yellow")
-                self._link = "lost"
+                if self._link != "ended" and self._host.daemon_has_ended():
+                    self.say("the daemon has ended: /up starts one that ends with this chat, Ctrl-D leaves", "yellow")
+                    self._link = "ended"
+                self._link = self._link if self._link == "ended" else "lost"
             case PalyraError():
                 self.say(f"error: {clean(item.message)}", "red")
                 self.over = isinstance(item, Unreachable)
@@ -175,7 +187,7 @@ class Chat:
         elif self._editor.text or not self.screen.busy:
             self._draw_line("> ", "blue")
         elif not self.terminal.midway:
-            self.terminal.draw(self.screen.status() if self._link != "lost" else "… waiting for the daemon", None, "dim")
+            self.terminal.draw(self.screen.status() if self._link == "up" else "… waiting for the daemon", None, "dim")
 
     def _draw_line(self, prompt: str, color: str) -> None:
         width = self.terminal.out.width
@@ -310,7 +322,7 @@ class Chat:
         known = self.screen.calls.get(call_id)
         arguments = known.arguments if known else editing.proposed(self.api, self.session.session_id, call_id)
         with self.terminal.lent():
-            changed = editing.edit(arguments, self._env)
+            changed = editing.edit(arguments, self._host.env)
         self.screen.lines(entry_lines.edited_lines(self._style, arguments, changed))
         return changed
 
@@ -325,6 +337,13 @@ class Chat:
                 # It was not answered: ask again.
                 self._left.discard(approval_id)
             raise
+
+    def start_daemon(self) -> None:
+        """When the one we talked to belonged to somebody who left."""
+        if self._link not in ("lost", "ended"):
+            raise Conflict("the daemon runs already")
+        self.say("starting the daemon; it ends with this chat")
+        self._host.start_daemon()
 
     def ask_again(self) -> None:
         """Put approvals that were left pending back on the screen."""

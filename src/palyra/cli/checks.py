@@ -5,6 +5,7 @@ import shutil
 import socket
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -71,7 +72,22 @@ def sqlite(state: State) -> Iterator[Finding]:
 
 
 def home(state: State) -> Iterator[Finding]:
-    if not state.home.exists():
+    other = "name another one with --home or PALYRA_HOME, or change who may write there"
+    place = _nearest(state.home)
+    if not place.is_dir():
+        yield Finding(
+            name="home folder", state="problem", detail=f"{state.home} cannot be used: {place} is not a folder", fix=other
+        )
+        return
+    try:
+        # Only trying tells: permissions do not know about file systems that cannot be written to.
+        os.rmdir(tempfile.mkdtemp(prefix=".palyra-", dir=place))
+    except OSError as error:
+        what = "written to" if place == state.home else f"made in {place}"
+        detail = f"{state.home} cannot be {what}: {(error.strerror or '').lower()}"
+        yield Finding(name="home folder", state="problem", detail=detail, fix=other)
+        return
+    if place != state.home:
         yield Finding(name="home folder", state="ok", detail=f"{state.home} is made at the first start")
         return
     wide = [path for path in (state.home, *_private(state.home)) if stat.S_IMODE(path.stat().st_mode) & 0o077]
@@ -86,6 +102,11 @@ def home(state: State) -> Iterator[Finding]:
         yield Finding(name="home folder", state="ok", detail=f"{state.home}, yours alone")
 
 
+def _nearest(path: Path) -> Path:
+    """What there is of a path."""
+    return next(each for each in (path, *path.parents) if os.path.lexists(each) or each == each.parent)
+
+
 def _private(folder: Path) -> list[Path]:
     names = ("journal.db", "owner.token", "daemon.json", "chat_history", "keys", "backups", "logs")
     found = [folder / name for name in names if (folder / name).exists()]
@@ -97,8 +118,7 @@ def _names(paths: list[Path]) -> str:
 
 
 def disk(state: State) -> Iterator[Finding]:
-    place = next(path for path in (state.home, *state.home.parents) if path.exists())
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(_nearest(state.home)).free
     detail = f"{words.size(free)} free for {state.home}"
     if free >= _ENOUGH_SPACE:
         yield Finding(name="disk", state="ok", detail=detail)
@@ -120,6 +140,14 @@ def settings(state: State) -> Iterator[Finding]:
 
 
 def providers(state: State) -> Iterator[Finding]:
+    """The daemon knows which model answers: it has the keys of its own environment, not those of this shell."""
+    try:
+        served = admin_client.status(state.api).models
+    except PalyraError:
+        served = []
+    if served:
+        yield from _default_model(next((each.name for each in served if each.default), "none"), "the daemon's default")
+        return
     if config.check(state.home, state.env):
         return
     try:
@@ -127,13 +155,7 @@ def providers(state: State) -> Iterator[Finding]:
     except ConfigInvalid as error:
         yield Finding(name="model", state="problem", detail=error.message, fix="set models.default to a provider that is there")
         return
-    is_demo = chosen.default == config.DEMO
-    yield Finding(
-        name="model",
-        state="warning" if is_demo else "ok",
-        detail=f"{chosen.default} is the default" + (", which only knows a few phrases" if is_demo else ""),
-        fix="set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section" if is_demo else "",
-    )
+    yield from _default_model(chosen.default, "the default")
     for name, provider in chosen.providers.items():
         if provider.api_key:
             try:
@@ -141,6 +163,16 @@ def providers(state: State) -> Iterator[Finding]:
                 yield Finding(name=f"key of {name}", state="ok", detail=f"there, from {provider.api_key.partition(':')[0]}")
             except ConfigInvalid as error:
                 yield Finding(name=f"key of {name}", state="problem", detail=error.message, fix="set it, or remove the provider")
+
+
+def _default_model(name: str, whose: str) -> Iterator[Finding]:
+    is_demo = name == config.DEMO
+    yield Finding(
+        name="model",
+        state="warning" if is_demo else "ok",
+        detail=f"{name} is {whose}" + (", which only knows a few phrases" if is_demo else ""),
+        fix="set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add a [providers.NAME] section" if is_demo else "",
+    )
 
 
 def policies(state: State) -> Iterator[Finding]:

@@ -22,6 +22,8 @@ from palyra.journal.runs import RunRow
 from palyra.journal.sessions import Found, Session
 
 PAGE = 200
+# Labels the sessions that `palyra ask` makes.
+ASKED = "ask"
 TERMINAL = frozenset({"done", "failed", "cancelled"})
 
 
@@ -113,8 +115,13 @@ def sessions(api: Api, *, archived: bool = False, limit: int = 50) -> list[Sessi
 
 
 def last_session(api: Api, workspace: str) -> Session | None:
-    """The session last used in a folder."""
-    return next((each for each in sessions(api, limit=PAGE) if each.workspace == workspace), None)
+    """The chat last used in a folder; what a script asked is another conversation."""
+    return next((each for each in sessions_of(api, workspace) if each.label != ASKED), None)
+
+
+def sessions_of(api: Api, workspace: str) -> list[Session]:
+    """Sessions of a folder among those last used, last used first."""
+    return [each for each in sessions(api, limit=PAGE) if each.workspace == workspace]
 
 
 def search(api: Api, words: str, limit: int) -> list[Found]:

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 import click
+from click.exceptions import NoSuchCommand
 
 from palyra.cli.state import State
 
@@ -82,6 +83,11 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._table)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._table and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise NoSuchCommand(args[0], possibilities=self._table, ctx=ctx)
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._table:

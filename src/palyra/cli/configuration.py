@@ -3,13 +3,13 @@
 import click
 
 from palyra import config as configuration
-from palyra.cli import admin_client, discovery, exits
+from palyra.cli import admin_client, daemon_process, discovery, exits
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
 from palyra.domain.errors import NotFound
 
-config = group("config", "Settings: show, get, set, check.", default="show")
+config = group("config", "Settings: show, get, set, unset, check.", default="show")
 
 
 @verb(config, "show", help="Show every setting in force and where it comes from.")
@@ -44,16 +44,36 @@ def get(state: State, key: str) -> None:
 @click.argument("key")
 @click.argument("value")
 def set_(state: State, key: str, value: str) -> None:
+    daemon_process.make_home(state.home)
     configuration.set_value(state.home, key, value)
-    restart = False
-    if discovery.running(state.home) is not None:
-        restart = key in admin_client.reload_config(state.api).after_restart
+    restart = _tell_daemon(state, key)
     if state.out.as_json:
         state.out.json({"key": key, "value": value, "restart": restart})
         return
     state.out.line(
         f"{clean(key)} is set in {state.home / configuration.FILE}" + ("; restart the daemon to use it" if restart else "")
     )
+
+
+@verb(config, "unset", help="Take one setting out of the file, so that its default is in force again.")
+@click.argument("key")
+def unset(state: State, key: str) -> None:
+    configuration.unset_value(state.home, key)
+    restart = _tell_daemon(state, key)
+    now = next((each for each in configuration.show(configuration.load(state.home, state.env)) if each.key == key), None)
+    if state.out.as_json:
+        state.out.json({"key": key, "value": now.value if now else None, "restart": restart})
+        return
+    value = f"; it is {_shown(now.value)!r} now, from {now.source}" if now else ""
+    state.out.line(
+        clean(f"{key} is no longer set in {state.home / configuration.FILE}{value}")
+        + ("; restart the daemon to use it" if restart else "")
+    )
+
+
+def _tell_daemon(state: State, key: str) -> bool:
+    """Make a running daemon read the file again; whether this setting waits for its next start."""
+    return discovery.running(state.home) is not None and key in admin_client.reload_config(state.api).after_restart
 
 
 @verb(config, "check", help="Check the settings file and the environment, without starting anything.")

@@ -15,7 +15,7 @@ from palyra.cli.discovery import Endpoint
 from palyra.cli.exits import Unreachable
 from palyra.cli.http import Api
 from palyra.cli.safe_text import clean
-from palyra.domain.errors import Conflict, PalyraError, Unavailable
+from palyra.domain.errors import ConfigInvalid, Conflict, PalyraError, Unavailable
 
 LOCK = "daemon.lock"
 _START_S = 30.0
@@ -32,9 +32,23 @@ def is_up(home: Path, env: dict[str, str]) -> bool:
     return True
 
 
+def make_home(home: Path) -> None:
+    """Make the home folder if it is not there yet; ConfigInvalid if it cannot be one."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise unusable(home, error) from error
+
+
+def unusable(home: Path, error: OSError) -> ConfigInvalid:
+    a_file = isinstance(error, FileExistsError | NotADirectoryError)
+    why = "a file stands in its place" if a_file else (error.strerror or str(error)).lower()
+    return ConfigInvalid(f"the home folder {home} cannot be used: {why}; name another one with --home or PALYRA_HOME")
+
+
 def start(home: Path, port: int | None, *, lifeline: bool) -> "subprocess.Popen[bytes]":
     """Start a daemon. With `lifeline` it ends when this process does, however that ends."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_home(home)
     logs = home / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
     command = [sys.executable, "-m", "palyra.cli.main", "serve", "--home", str(home)]
@@ -74,8 +88,9 @@ def _ready(url: str) -> bool:
 
 def _last_words(home: Path) -> str:
     text = (home / "logs" / "start.log").read_text(encoding="utf-8", errors="replace").strip()
-    lines = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")] or text.splitlines()[-1:]
-    return clean(" ".join(lines)) or f"it said nothing; see {home / 'logs'}"
+    lines = text.splitlines()
+    first = next((at for at, line in enumerate(lines) if line.startswith("error: ")), len(lines) - 1)
+    return clean("\n".join(lines[max(0, first) :]).removeprefix("error: ")) or f"it said nothing; see {home / 'logs'}"
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
@@ -91,7 +106,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 def stop(home: Path) -> int:
     """End the daemon of this home, whoever started it; its process id."""
     found = discovery.running(home)
-    if found is None or not _held(home):
+    if found is None or not held(home):
         raise Unreachable(f"no daemon is running for {home}")
     # What a daemon that died left behind may name a process that is somebody else's by now: the lock must name it too.
     if (home / LOCK).read_text(encoding="ascii", errors="replace").strip() != str(found.pid):
@@ -99,7 +114,7 @@ def stop(home: Path) -> int:
     os.kill(found.pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_S
     while time.monotonic() < deadline:
-        if not _held(home):
+        if not held(home):
             return found.pid
         time.sleep(_POLL_S)
     raise Unavailable(f"the daemon (pid {found.pid}) did not end within {_STOP_S:.0f} s: see {home / 'logs' / 'daemon.log'}")
@@ -108,8 +123,11 @@ def stop(home: Path) -> int:
 @contextmanager
 def exclusive(home: Path) -> Iterator[None]:
     """Hold the home's lock, so that no daemon can start meanwhile."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    make_home(home)
+    try:
+        descriptor = os.open(home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise unusable(home, error) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,7 +139,7 @@ def exclusive(home: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _held(home: Path) -> bool:
+def held(home: Path) -> bool:
     """Whether a daemon holds the lock of this home: the one sign that cannot be stale."""
     try:
         with exclusive(home):

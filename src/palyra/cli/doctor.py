@@ -1,7 +1,7 @@
 """`palyra doctor`: look at everything and say what is wrong, with a fix for each. Asks a model only with --online."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -11,6 +11,7 @@ from palyra.cli.checks import CHECKS, Finding
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
+from palyra.domain.errors import PalyraError
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 _ONLINE_S = 30
@@ -21,7 +22,7 @@ _ONLINE_S = 30
 def doctor(state: State, online: bool) -> int:
     findings: list[Finding] = []
     for look in (*CHECKS, *((providers_answer,) if online else ())):
-        for finding in look(state):
+        for finding in _looked(state, look):
             findings.append(finding)
             if not state.out.as_json:
                 _tell(state, finding)
@@ -31,6 +32,19 @@ def doctor(state: State, online: bool) -> int:
     else:
         state.out.line(f"{bad} problem{'' if bad == 1 else 's'}" if bad else "no problems")
     return exits.FAILED if bad else exits.OK
+
+
+def _looked(state: State, look: Callable[[State], Iterator[Finding]]) -> Iterator[Finding]:
+    """What a check finds; that it cannot look is a finding too."""
+    name = look.__name__.replace("_", " ")
+    fix = "check who may read it, or name another home folder with --home or PALYRA_HOME"
+    try:
+        yield from look(state)
+    except OSError as error:
+        detail = f"{error.filename or 'a file'}: {(error.strerror or str(error)).lower()}"
+        yield Finding(name=name, state="problem", detail=detail, fix=fix)
+    except PalyraError as error:
+        yield Finding(name=name, state="problem", detail=error.message, fix=fix)
 
 
 def _tell(state: State, finding: Finding) -> None:

@@ -1,6 +1,7 @@
 """`palyra journal`: the history itself. Verifying and restoring also work on the file alone, when no daemon runs."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -9,14 +10,16 @@ from pathlib import Path
 import click
 
 from palyra.cli import admin_client, client, daemon_process, discovery, entry_lines, exits, naming, words
-from palyra.cli.admin_client import Verified
+from palyra.cli.admin_client import BackedUp, Verified
 from palyra.cli.commands import group, verb
 from palyra.cli.http import Message, Stopped
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
 from palyra.cli.watcher import decode
-from palyra.domain.errors import Conflict, InvalidInput
+from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.domain.events import Entry
+
+_BACKUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,96}", re.ASCII)
 
 journal = group("journal", "The history: show, verify, export, back up, restore.")
 
@@ -152,14 +155,32 @@ def export(state: State, session_id: str, after: int, output: Path | None) -> No
         state.out.line(f"{words.count(lines)} entries written to {output}")
 
 
-@verb(journal, "backup", help="Make a verified copy in the backups folder of the home folder.")
+@verb(journal, "backup", help="Make a verified copy in the backups folder of the home folder. Needs no daemon.")
 @click.argument("name", default="")
 def backup(state: State, name: str) -> None:
-    made = admin_client.backup(state.api, name)
+    if name and not _BACKUP.fullmatch(name):
+        rule = "a name has letters, digits, dots, dashes and underscores, begins with a letter or digit, and names no folder"
+        raise InvalidInput(f"{name!r} cannot name a backup, which goes into {state.home / 'backups'}: {rule}")
+    name = name if not name or name.endswith(".db") else f"{name}.db"
+    alone = not state.env.get("PALYRA_URL") and (discovery.running(state.home) is None or not daemon_process.held(state.home))
+    made = _backup_file(state, name) if alone else admin_client.backup(state.api, name)
     if state.out.as_json:
         state.out.json(made)
     else:
         state.out.line(f"{words.count(made.entries)} entries backed up and verified: {clean(made.path)}")
+
+
+def _backup_file(state: State, name: str) -> BackedUp:
+    """A backup without a daemon."""
+    from palyra.journal import sqlite_files
+
+    journal_ = state.home / "journal.db"
+    if not journal_.exists():
+        raise NotFound(f"there is no journal at {journal_} to back up")
+    target = state.home / "backups" / (name or time.strftime("journal-%Y%m%d-%H%M%S.db", time.gmtime()))
+    with daemon_process.exclusive(state.home):
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return BackedUp(str(target), sqlite_files.backup(journal_, target).entries)
 
 
 @verb(journal, "restore", help="Put a verified backup in the journal's place. The daemon must not run; the old journal is kept.")

@@ -7,6 +7,7 @@ import traceback
 from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 import palyra
 from palyra.cli import exits
@@ -35,6 +36,8 @@ _TABLE = {
     "doctor": ("doctor:doctor", "Look for problems, with a fix for each."),
     "serve": ("up:serve", "Run the daemon in the foreground."),
     "completion": ("completion:completion", "Print a completion script for bash, zsh or fish."),
+    "help": ("helping:help_", "Say what a command does and takes."),
+    "version": ("helping:version", "Print the version."),
 }
 
 root = LazyGroup(
@@ -72,6 +75,10 @@ def run(arguments: list[str]) -> int:
         result: Any = root.main(arguments, prog_name="palyra", standalone_mode=False, obj=state)
         sys.stdout.flush()
         return result if isinstance(result, int) else exits.OK
+    except NoArgsIsHelpError as error:
+        # A command that was left unfinished asks what there is: that is an answer, not a mistake.
+        click.echo(error.message)
+        return exits.OK
     except click.UsageError as error:
         return _usage(error)
     except click.ClickException as error:
@@ -84,6 +91,10 @@ def run(arguments: list[str]) -> int:
         return exits.OK
     except PalyraError as error:
         return _say(state, error.code, error.message, exits.code_of(error), error.details)
+    except OSError as error:
+        if not error.filename:
+            return _defect(state, error)
+        return _say(state, "unavailable", _unusable(state, error), exits.FAILED)
     except Exception as error:  # noqa: BLE001  the last door: a defect is recorded and named, not shown as a traceback
         return _defect(state, error)
 
@@ -92,6 +103,14 @@ def _usage(error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "palyra"
     click.echo(f"error: {clean(error.format_message())} (see `{where} --help`)", err=True)
     return exits.USAGE
+
+
+def _unusable(state: State, error: OSError) -> str:
+    """A file or folder that does not let us is nobody's defect."""
+    advice = "check who may write there"
+    if str(error.filename).startswith(str(state.home)):
+        advice += ", or name another home folder with --home or PALYRA_HOME"
+    return f"{error.filename}: {(error.strerror or type(error).__name__).lower()}: {advice}"
 
 
 def _say(state: State, code: str, message: str, exit_code: int, details: dict[str, Any] | None = None) -> int:

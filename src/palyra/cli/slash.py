@@ -3,8 +3,9 @@
 from palyra.cli import admin_client, client, entry_lines, naming, words
 from palyra.cli.chat_loop import Chat, Command
 from palyra.cli.safe_text import clean, one_line
+from palyra.cli.undo import explained
 from palyra.domain.conversation import CallProgress, Conversation, ModelTurn
-from palyra.domain.errors import InvalidInput, NotFound
+from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.journal.usage import UsageRow
 
 HELP = """\
@@ -14,7 +15,7 @@ HELP = """\
 /reset               empty the conversation; the history stays
 /branch [seq]        go on from here, or from an entry, in a new session
 /title TEXT          name the session
-/undo [call]         take back the newest change, or the one of a call
+/undo [call]         take back the newest change, or the one of a call; --force overrules
 /approvals           show what waits for an answer
 /why [call]          how the newest call, or this one, was decided
 /model [name]        show the models, or use another one from now on
@@ -24,6 +25,7 @@ HELP = """\
 /reasoning [on|off]  show the reasoning, or fold it away again
 /vault NAME          store a secret; its value is asked for and not shown
 /usage               what this session has used
+/up                  start a daemon for this chat, when the other one has ended
 /quit                leave; also Ctrl-D
 while a run works, anything else you write is queued behind it"""
 
@@ -67,8 +69,15 @@ def _title(chat: Chat, rest: str) -> None:
 
 
 def _undo(chat: Chat, rest: str) -> None:
-    # What was undone is on the tape, and so on the screen.
-    client.undo(chat.api, chat.session.session_id, call_id=rest.upper())
+    force = rest.endswith("--force")
+    call_id = rest.removesuffix("--force").strip().upper()
+    try:
+        # What was undone is on the tape, and so on the screen.
+        client.undo(chat.api, chat.session.session_id, call_id=call_id, force=force)
+    except Conflict as error:
+        raise explained(error, "/undo --force") from error
+    except NotFound as error:
+        raise NotFound(f"{error.message}; `palyra undo` in a shell also knows this folder's other sessions") from error
 
 
 def _approvals(chat: Chat, rest: str) -> None:
@@ -189,6 +198,10 @@ def _call_lines(call: CallProgress, style: entry_lines.Style) -> list[str]:
     return lines
 
 
+def _up(chat: Chat, rest: str) -> None:
+    chat.start_daemon()
+
+
 def _quit(chat: Chat, rest: str) -> None:
     chat.over = True
 
@@ -211,6 +224,7 @@ COMMANDS: dict[str, Command] = {
     "reasoning": _reasoning,
     "vault": _vault,
     "usage": _usage,
+    "up": _up,
     "quit": _quit,
     "exit": _quit,
 }

@@ -1,17 +1,23 @@
-"""`palyra undo`: take back what the agent changed. Says what changes; --dry-run says it without doing it."""
-
-import os
+"""`palyra undo`: take back what the agent changed. Says what changes, and where; --dry-run says it without doing it."""
 
 import click
+from msgspec import Struct
 
-from palyra.cli import client, entry_lines
+from palyra.cli import client, entry_lines, naming
+from palyra.cli.chat import folder_of
 from palyra.cli.commands import command
+from palyra.cli.http import Api
+from palyra.cli.safe_text import one_line
 from palyra.cli.state import State
-from palyra.domain.errors import InvalidInput, NotFound
+from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError
+from palyra.journal.sessions import Session
+
+_MOST_SESSIONS = 20
+_UNDONE = "undone already"
 
 
-@command("undo", help="Take back the newest change of this folder's last session, or the one of a call or a run.")
-@click.option("--session", "session_id", default="", metavar="ID", help="In this session.  [default: the last one of this folder]")
+@command("undo", help="Take back the newest change that was made in this folder, or the one of a session, a call or a run.")
+@click.option("--session", "session_id", default="", metavar="ID", help="In this session.  [default: those of this folder]")
 @click.option("--call", "call_id", default="", metavar="ID", help="The change of this call.")
 @click.option("--run", "run_id", default="", metavar="ID", help="All changes of this run, newest first.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
@@ -19,26 +25,77 @@ from palyra.domain.errors import InvalidInput, NotFound
 def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool, force: bool) -> None:
     if call_id and run_id:
         raise InvalidInput("give --call or --run, not both")
-    undone = client.undo(
-        state.api,
-        session_id or _session_of(state, run_id),
-        call_id=client.checked(call_id) if call_id else "",
-        run_id=client.checked(run_id) if run_id else "",
-        dry_run=dry_run,
-        force=force,
-    )
+    place = _place(state.api, session_id, call_id, run_id)
+    try:
+        undone = client.undo(
+            state.api, place.session.session_id, call_id=place.call_id, run_id=run_id.upper(), dry_run=dry_run, force=force
+        )
+    except Conflict as error:
+        raise explained(error, "--force") from error
     if state.out.as_json:
         state.out.json(undone)
         return
-    state.out.line("would be taken back:" if undone.dry_run else "taken back:")
+    title = f" ({one_line(place.session.title, 60)})" if place.session.title else ""
+    where = f"in session {place.session.session_id}{title}"
+    state.out.line(f"would be taken back, {where}:" if undone.dry_run else f"taken back, {where}:")
     for line in entry_lines.change_lines(state.out.style, undone.changes):
         state.out.line(line)
 
 
-def _session_of(state: State, run_id: str) -> str:
+def explained(error: Conflict, force: str) -> PalyraError:
+    """A refusal to undo, with what can be done about it."""
+    if error.details.get("files"):
+        return Conflict(f"{error.message}: look at it first; {force} takes the change back all the same", **error.details)
+    if _UNDONE in error.message:
+        return NotFound("nothing is left to take back: that was undone already")
+    return error
+
+
+class _Place(Struct, frozen=True):
+    session: Session
+    call_id: str = ""
+
+
+def _place(api: Api, session_id: str, call_id: str, run_id: str) -> _Place:
+    call_id = client.checked(call_id) if call_id else ""
+    if session_id:
+        return _Place(client.session(api, naming.session(api, session_id)), call_id)
     if run_id:
-        return client.run(state.api, run_id).session_id
-    found = client.last_session(state.api, os.path.realpath(os.getcwd()))
-    if found is None:
+        return _Place(client.session(api, client.run(api, run_id).session_id))
+    found = client.sessions_of(api, folder_of(""))[:_MOST_SESSIONS]
+    if not found:
         raise NotFound("this folder has no session: go to the folder, or name a session with --session")
-    return found.session_id
+    return _with_call(api, found, call_id) if call_id else _newest(api, found)
+
+
+def _with_call(api: Api, sessions: list[Session], call_id: str) -> _Place:
+    for session in sessions:
+        try:
+            client.undo(api, session.session_id, call_id=call_id, dry_run=True)
+        except NotFound:
+            continue
+        except Conflict:
+            pass
+        return _Place(session, call_id)
+    raise NotFound(f"no session of this folder made the call {call_id}: name its session with --session")
+
+
+def _newest(api: Api, sessions: list[Session]) -> _Place:
+    """Where the newest change was made that can be taken back: ids of calls sort by their time."""
+    open_ones: list[_Place] = []
+    refused: list[Conflict] = []
+    for session in sessions:
+        try:
+            open_ones.append(_Place(session, client.undo(api, session.session_id, dry_run=True).calls[0]))
+        except NotFound:
+            continue
+        except Conflict as error:
+            refused.append(error)
+    if open_ones:
+        return max(open_ones, key=lambda place: place.call_id)
+    working = next((error for error in refused if _UNDONE not in error.message), None)
+    if working is not None:
+        raise working
+    if refused:
+        raise NotFound("nothing is left to take back: all that the agent changed in this folder was undone already")
+    raise NotFound("there is nothing to take back: the agent changed nothing in this folder")

@@ -17,7 +17,8 @@ from palyra.domain.errors import InvalidInput
 @command("up", help="Start the daemon if it is not running, and chat. Without a terminal, run the daemon in the foreground.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
 @click.option("--detach", is_flag=True, help="Leave the daemon running in the background, and do not chat.")
-def up(state: State, port: int | None, detach: bool) -> int:
+@click.option("--workspace", default="", metavar="FOLDER", help="Chat in this folder instead of the current one.")
+def up(state: State, port: int | None, detach: bool, workspace: str) -> int:
     running = daemon_process.is_up(state.home, state.env)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if detach:
@@ -28,8 +29,9 @@ def up(state: State, port: int | None, detach: bool) -> int:
             return _tell_where(state)
         return _serve(state, port)
     if running:
-        chat.talk(state, chat.session_for(state))
+        chat.talk(state, chat.session_for(state, workspace))
         return 0
+    chat.check_folder(chat.folder_of(workspace), state.home)
     state.out.note(f"starting the daemon for {state.home}")
     process = daemon_process.start(state.home, port, lifeline=True)
     try:
@@ -38,7 +40,7 @@ def up(state: State, port: int | None, detach: bool) -> int:
         state.out.note("the daemon ends with this chat; `palyra up --detach` leaves one running")
         chat.talk(
             state,
-            chat.session_for(state),
+            chat.session_for(state, workspace),
             farewell="the daemon ends with the chat; what is unfinished goes on when it starts again",
         )
     finally:
@@ -116,11 +118,13 @@ def status(state: State) -> None:
     if state.out.as_json:
         state.out.json(found)
         return
+    known = discovery.running(state.home)
+    pid = f" (pid {known.pid})" if known and known.url.rstrip("/") == found.url.rstrip("/") else ""
     default = next((each.name for each in found.models if each.default), "none")
     sick = [each.name for each in found.models if not each.healthy]
     rows = [
         ["version", found.version],
-        ["address", found.url],
+        ["address", found.url + pid],
         ["home", found.home],
         ["up for", words.duration(found.uptime_ms)],
         ["model", default + (f"; not healthy: {', '.join(sick)}" if sick else "")],
@@ -132,5 +136,8 @@ def status(state: State) -> None:
     ]
     for name, value in rows:
         state.out.line(f"{state.out.style(f'{name:<13}', 'bold')} {clean(value)}")
+    for problem in admin_client.policy(state.api).problems:
+        shown = f"policy problem, so the last good rules are in force: {problem.file}:{problem.line}: {problem.message}"
+        state.out.line(state.out.style(clean(shown), "yellow"))
     for note in found.notes:
         state.out.line(state.out.style(clean(note), "dim"))

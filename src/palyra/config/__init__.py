@@ -3,7 +3,7 @@
 from palyra.config.providers import DEMO, OLLAMA_URL, Chosen, Detected, choose, detect
 from palyra.config.reading import FILE, Loaded, Problem, Shown, check, home_folder, load, secret, show
 from palyra.config.schema import Config, Provider
-from palyra.config.writing import make_private, set_value, set_values, write_private
+from palyra.config.writing import make_private, set_value, set_values, unset_value, write_private
 
 __all__ = [
     "DEMO",
@@ -26,5 +26,6 @@ __all__ = [
     "set_value",
     "set_values",
     "show",
+    "unset_value",
     "write_private",
 ]

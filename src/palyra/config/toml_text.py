@@ -89,6 +89,18 @@ def assign(text: str, path: Path, value: Any) -> str:
     return after
 
 
+def remove(text: str, path: Path) -> str | None:
+    """The text without `path`, and nothing else different; None if it does not say `path`. An emptied table may stay."""
+    before = parse(text)
+    found = next((each for each in scan(text).assignments if each.path == path), None)
+    if found is None:
+        return None
+    after = _cut_entry(text, found) if found.inline else _cut_line(text, found)
+    if _pruned(parse(after)) != _pruned(_without(before, path)):
+        raise InvalidInput(f"{'.'.join(path)} cannot be removed without rewriting the file; change it by hand")
+    return after
+
+
 def literal(value: Any) -> str:
     """A value as TOML writes it."""
     match value:
@@ -142,6 +154,21 @@ def _add_line(text: str, after: int, key: str, value: str) -> str:
     return f"{text[: end + 1]}{key} = {value}{newline}{text[end + 1 :]}"
 
 
+def _cut_line(text: str, found: Assignment) -> str:
+    """Without the line, or the lines, of this value and the comment behind it."""
+    start, end = text.rfind("\n", 0, found.start) + 1, text.find("\n", found.end)
+    return text[:start] + (text[end + 1 :] if end >= 0 else "")
+
+
+def _cut_entry(text: str, found: Assignment) -> str:
+    """Without this entry of a table in braces, and without one of the commas around it."""
+    start = max(text.rfind("{", 0, found.start), text.rfind(",", 0, found.start))
+    end = _skip(_BETWEEN, text, found.end)
+    if text[start] == ",":
+        return text[:start] + text[found.end :]
+    return text[: start + 1] + text[end + 1 if text[end] == "," else end :].lstrip(" ")
+
+
 def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
@@ -171,6 +198,18 @@ def _with(data: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
     if old is not None and not isinstance(old, dict):
         raise InvalidInput(f"{name} is a value, not a table")
     return {**data, name: _with(old or {}, rest, value)}
+
+
+def _without(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    if len(path) == 1:
+        return {name: value for name, value in data.items() if name != path[0]}
+    return {**data, path[0]: _without(data[path[0]], path[1:])}
+
+
+def _pruned(data: dict[str, Any]) -> dict[str, Any]:
+    """Without tables that hold nothing: a header that lost its last key says the same as none."""
+    kept = {name: _pruned(value) if isinstance(value, dict) else value for name, value in data.items()}
+    return {name: value for name, value in kept.items() if value != {}}
 
 
 # --- reading -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from palyra.config import reading
-from palyra.domain.errors import ConfigInvalid, InvalidInput
+from palyra.domain.errors import ConfigInvalid, InvalidInput, NotFound
 
 
 def set_value(home: Path, key: str, value: Any) -> None:
@@ -32,6 +32,23 @@ def set_values(home: Path, changes: Mapping[str, Any]) -> None:
             text = toml_text.assign(text, where, good)
         except ValueError as error:
             raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
+    if problems := reading.check_text(path, text):
+        raise reading.invalid(problems)
+    write_private(path, text.encode())
+
+
+def unset_value(home: Path, key: str) -> None:
+    """Take one key out of the file, so that its default is in force again."""
+    from palyra.config import toml_text
+
+    path = home / reading.FILE
+    where, _ = reading.parse_key(key)
+    try:
+        text = toml_text.remove(_read(path), where)
+    except ValueError as error:
+        raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
+    if text is None:
+        raise NotFound(f"{key} is not set in {path}")
     if problems := reading.check_text(path, text):
         raise reading.invalid(problems)
     write_private(path, text.encode())

@@ -8,7 +8,7 @@ from palyra.models.demo.intents import Append, Create, RenameHeading, Replace
 from palyra.models.demo.looking import failure, search_call
 from palyra.models.demo.results import Page, Result
 
-_UNDO = "Type `/undo` to take it back."
+_UNDO = "To take it back: `/undo` in a chat, `palyra undo` in a shell."
 _TAIL_LINES = 20
 _MOST_FILES = 64
 

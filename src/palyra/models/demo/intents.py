@@ -51,6 +51,14 @@ class Count(Intent, frozen=True, kw_only=True):
     what: Measure = "all"
 
 
+class Pasted(Intent, frozen=True, kw_only=True):
+    """About a text that came along with the request. `what` is empty for a summary."""
+
+    rule = "look at a text that was given"
+    text: str
+    what: Measure | Literal[""] = ""
+
+
 class CountFiles(Intent, frozen=True, kw_only=True):
     rule = "count the files of a folder"
     path: str = "."

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from palyra.models.demo import digest, results, words
 from palyra.models.demo.desk import Desk
-from palyra.models.demo.intents import Count, CountFiles, FindFiles, ListFolder, Overview, Read, Search, Summarise
+from palyra.models.demo.intents import Count, CountFiles, FindFiles, ListFolder, Overview, Pasted, Read, Search, Summarise
 from palyra.models.demo.results import Listing, Page, Result
 
 _SHOWN_LINES = 40
@@ -101,6 +101,13 @@ def _shown(page: Page, *, whole: bool) -> str:
 def summarise(asked: Summarise, desk: Desk) -> str:
     pages = desk.calls([("fs.read", {"path": path}) for path in asked.paths])
     return "\n\n".join(failure(each, desk) if each.failed else digest.summary(results.page(each)) for each in pages)
+
+
+def pasted(asked: Pasted, desk: Desk) -> str:
+    """A text that came with the request, treated as a file that has been read."""
+    lines, size = asked.text.count("\n") + 1, len(asked.text.encode())
+    page = Page(path="your text", body=asked.text, first=1, total=lines, size=size, complete=True)
+    return _counted(page, Count(paths=(), what=asked.what)) if asked.what else digest.summary(page)
 
 
 def count(asked: Count, desk: Desk) -> str:

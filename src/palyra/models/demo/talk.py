@@ -60,7 +60,8 @@ def no_tool(asked: NoTool, desk: Desk) -> str:
 def undo(desk: Desk) -> str:
     made = changes(desk)
     last = f" The last change was: {words.clip(made[-1], 160)}." if made else " In this conversation I have changed nothing yet."
-    return f"I cannot undo, but you can: type `/undo`, and the daemon puts the files back as they were before my last change.{last}"
+    how = "type `/undo`, or `palyra undo` in a shell, and the daemon puts the files back as they were before my last change."
+    return f"I cannot undo, but you can: {how}{last}"
 
 
 def what_changed(desk: Desk) -> str:
@@ -71,7 +72,7 @@ def what_changed(desk: Desk) -> str:
     text = f"This is what I changed in this conversation:\n\n{words.bullets(made)}"
     if undone:
         text += f"\n\nSince then:\n\n{words.bullets(undone)}"
-    return f"{text}\n\n`/undo` takes the last one back."
+    return f"{text}\n\n`/undo`, or `palyra undo` in a shell, takes the last one back."
 
 
 def changes(desk: Desk) -> list[str]:

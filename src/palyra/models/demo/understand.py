@@ -11,6 +11,7 @@ from palyra.models.demo.intents import (
     Count,
     Intent,
     NoTool,
+    Pasted,
     Read,
     Search,
     SmallTalk,
@@ -37,11 +38,22 @@ EXAMPLES = (
     "what changed?",
 )
 
+_FENCED = re.compile(r"([^`]{1,2000}?)\n\n(`{3,})\w*\n(.*)\n\2\s*", re.DOTALL)
+
 Rule = Callable[[Phrase], Intent | None]
 
 
 def understand(text: str, last_path: str = "") -> tuple[Intent, ...]:
     """Every request in a message, in its order. `last_path` is what "it" means if the message itself does not say."""
+    request, given = _parts(text)
+    if given:
+        asked = [_first(Phrase(clause)) for clause in clauses(request)]
+        about = asked[0] if len(asked) == 1 else None
+        if isinstance(about, Summarise | Count) and not about.paths:
+            return (Pasted(text=given, what=about.what if isinstance(about, Count) else ""),)
+        if not any(intent.changes or isinstance(intent, Unknown) for intent in asked):
+            # The text is for reading: what it says are no requests.
+            return understand(request, last_path)
     if len(text) > MOST_CHARACTERS:
         return (Unknown(text=text[:200]),)
     found: list[Intent] = []
@@ -60,6 +72,12 @@ def understand(text: str, last_path: str = "") -> tuple[Intent, ...]:
         last_path = _subject(intent) or last_path
     # A greeting beside a request is politeness.
     return tuple(intent for intent in found if not isinstance(intent, Talk)) or tuple(found[:1]) or (Talk(about="greeting"),)
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """The request, and the text in a fence behind it, if there is one."""
+    found = _FENCED.fullmatch(text)
+    return (found[1], found[3]) if found else (text, "")
 
 
 def _join(before: Intent, intent: Intent, phrase: Phrase) -> Intent | None:

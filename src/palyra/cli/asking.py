@@ -1,0 +1,215 @@
+"""One run from its question to its end. On a terminal its words appear as they come; elsewhere only the answer is printed."""
+
+import sys
+from functools import partial
+
+from palyra.cli import client, entry_lines, exits, words
+from palyra.cli.answering import answer_at_terminal
+from palyra.cli.calls import Calls
+from palyra.cli.http import Link, Stopped
+from palyra.cli.prose import Prose
+from palyra.cli.reply import ReplyText
+from palyra.cli.safe_text import clean, one_line
+from palyra.cli.state import State
+from palyra.cli.watcher import decode
+from palyra.domain.errors import PalyraError
+from palyra.domain.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Entry,
+    ModelDelta,
+    ModelFailed,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolFinished,
+    ToolProposed,
+)
+from palyra.journal.sessions import Session
+
+_PATIENCE_S = 60.0
+
+
+class Asking:
+    def __init__(self, state: State, session: Session, approve: str) -> None:
+        self._state = state
+        self._session = session
+        self._approve = approve
+        self._run_id = client.new_id()
+        self._submitted = False
+        self._style = partial(state.out.style, color=state.out.error_color)
+        self._calls = Calls(lambda approval_id: client.answered_ms(state.api, approval_id))
+        self._pending: dict[str, ApprovalRequested] = {}
+        self._failures: set[str] = set()
+        # What became of the calls that do more than look.
+        self._effects: set[str] = set()
+        self._changed = self._denied = 0
+        out = state.out
+        self._live = out.is_terminal and not out.as_json
+        self._prose = Prose(out.style, lambda: out.width, markdown=out.color)
+        self._reply = ReplyText(self._stream, self._note)
+        self._midway = False
+        self._streamed = ""
+
+    def run(self, question: str, model: str) -> int:
+        """Listen first, then ask: so no word of the answer can be missed."""
+        api, stopped, lost = self._state.api, Stopped(), False
+        head = client.head(api, self._session)
+        for message in client.watch(api, self._session.session_id, head, stopped, patience_s=_PATIENCE_S):
+            item = decode(message)
+            if isinstance(item, Link):
+                if item.state == "lost" and not lost:
+                    self._note("the connection was lost, trying again")
+                lost = item.state == "lost"
+                if not lost:
+                    self._connected(question, model)
+            elif isinstance(item, ModelDelta) and item.run_id == self._run_id and item.text and self._live:
+                self._reply.piece(item.run_id, item.turn, item.text)
+            elif isinstance(item, Entry) and item.run_id == self._run_id:
+                code = self._follow(item)
+                if code is not None:
+                    stopped.stop()
+                    return code
+            if not lost:
+                self._answer_pending()
+        raise AssertionError("a watch has no end of its own")
+
+    def _connected(self, question: str, model: str) -> None:
+        self._reply.connected()
+        if self._submitted:
+            return
+        # Policy may be stricter where nobody is there to ask.
+        origin = "interactive" if self._approve == "ask" else "api"
+        self._submitted = True
+        self._reply.started(self._run_id)
+        client.submit(self._state.api, self._session.session_id, question, model=model, origin=origin, run_id=self._run_id)
+
+    def cancel(self) -> None:
+        if self._submitted:
+            client.cancel(self._state.api, self._run_id, "interrupted on the command line")
+
+    def _follow(self, entry: Entry) -> int | None:
+        """One entry of the run; its exit code when it was the last."""
+        event = entry_lines.read(entry)
+        self._calls.follow(entry, event)
+        match event:
+            case ToolProposed(call_id=call_id, effect=effect):
+                if effect != "pure":
+                    self._effects.add(call_id)
+            case ToolFinished():
+                self._finished(event)
+            case ModelReplied():
+                self._replied(entry, event)
+            case ModelFailed():
+                self._failed(event)
+            case ApprovalRequested():
+                self._pending[event.approval_id] = event
+            case ApprovalResolved():
+                self._pending.pop(event.approval_id, None)
+            case RunCompleted():
+                return self._end("done", event.text, "")
+            case RunFailed():
+                return self._end("failed", "", words.without_noise(event.message), event.reason)
+            case RunCancelled():
+                return self._end("cancelled", "", event.reason)
+        return None
+
+    def _finished(self, event: ToolFinished) -> None:
+        if event.call_id in self._effects:
+            self._denied += event.outcome == "denied"
+            self._changed += event.outcome == "ok"
+        for line in self._calls.lines(self._style, event):
+            self._say(line)
+
+    def _replied(self, entry: Entry, event: ModelReplied) -> None:
+        if self._live:
+            self._reply.finished(entry.run_id, event.turn, event.text)
+            self._streamed = event.text
+            self._end_line()
+        elif event.calls and event.text:
+            self._note(one_line(event.text, 200))
+
+    def _failed(self, event: ModelFailed) -> None:
+        """Each different failure once."""
+        self._reply.began_again()
+        said = f"{one_line(event.provider)}: {event.failure}: {words.failure(event.message)}"
+        if said not in self._failures:
+            self._failures.add(said)
+            again = f"; the next try is in {words.duration(event.wait_ms)}" if event.will_retry else ""
+            self._note(said + again)
+
+    def _answer_pending(self) -> None:
+        for approval_id, request in list(self._pending.items()):
+            del self._pending[approval_id]
+            try:
+                if self._approve == "ask":
+                    self._end_line()
+                    answer_at_terminal(self._state, self._session.session_id, request)
+                else:
+                    self._deny(request)
+            except PalyraError as error:
+                if error.code != "conflict":
+                    raise
+                self._note(error.message)
+
+    def _deny(self, request: ApprovalRequested) -> None:
+        self._note(f"denied, because nobody is here to ask: {one_line(request.preview.title, 200)}")
+        decision = "skip" if request.about == "in_doubt" else "deny"
+        reason = "" if decision == "skip" else "nobody is there to approve it; say what you would have done"
+        client.answer(self._state.api, request.approval_id, decision, reason=reason)
+
+    def _end(self, state: str, text: str, message: str, reason: str = "") -> int:
+        refused = state == "done" and self._denied > 0 and not self._changed
+        code = exits.OK if state == "done" and not refused else exits.FAILED
+        self._end_line()
+        if self._state.as_json:
+            shown = {"state": state, "text": text, "session_id": self._session.session_id, "run_id": self._run_id}
+            shown |= {"message": message, "reason": reason} if state != "done" else {}
+            self._state.out.json(shown | ({"denied": self._denied} if self._denied else {}))
+        elif state != "done":
+            self._say(self._style(f"error: {state}: {clean(message)}", "red"))
+        elif not self._live:
+            sys.stdout.write(text + "\n")
+        elif text != self._streamed:
+            sys.stdout.write(self._prose.whole(text) + "\n")
+        sys.stdout.flush()
+        self._advise(refused=refused)
+        return code
+
+    def _advise(self, *, refused: bool) -> None:
+        if refused:
+            session_id = self._session.session_id
+            self._note(
+                f"nothing was changed, because every change was denied: say yes in `palyra chat --session {session_id}`, "
+                "or write a rule that allows it (see `palyra policy`)"
+            )
+        elif self._changed:
+            self._note("`palyra undo` takes the newest change back")
+
+    # --- printing -------------------------------------------------------------------------------------------------------
+
+    def _stream(self, text: str) -> None:
+        shown = self._prose.feed(text)
+        if shown:
+            sys.stdout.write(shown)
+            sys.stdout.flush()
+            self._midway = not shown.endswith("\n")
+
+    def _end_line(self) -> None:
+        """Nothing may stand in the middle of a line of the answer."""
+        if not self._live:
+            return
+        rest = self._prose.end()
+        self._midway = not rest.endswith("\n") if rest else self._midway
+        sys.stdout.write(rest + ("\n" if self._midway else ""))
+        sys.stdout.flush()
+        self._midway = False
+
+    def _note(self, text: str) -> None:
+        self._say(self._style(text, "dim"))
+
+    def _say(self, text: str) -> None:
+        self._end_line()
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()

@@ -1,0 +1,142 @@
+"""The daemon's life as a person sees it: homes that cannot be, folders that cannot be worked in, what doctor and status know."""
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests import daemon as daemons
+from tests.cli_terminal import palyra, terminal
+
+FREE_PORT = {"PALYRA_SERVER__HTTP_PORT": "0"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["up", "--detach"], ["config", "set", "log.level", "info"], ["stop", "--daemon"], ["doctor"], ["status"]]
+)
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/palyra"])
+def test_a_home_that_cannot_be_is_named_and_nobodys_defect(tmp_path: Path, arguments: list[str], place: str) -> None:
+    (tmp_path / "file").write_text("")
+    done = palyra(tmp_path, *arguments, "--home", str(tmp_path / place))
+    said = done.stdout + done.stderr
+    assert done.returncode != 0, said
+    assert "defect" not in said
+    assert str(tmp_path / place) in said
+    if arguments[0] in ("up", "config", "doctor"):
+        assert "--home" in said
+    if arguments == ["doctor"]:
+        assert "✗ home folder" in said
+
+
+def test_every_problem_of_the_settings_is_told_when_a_daemon_cannot_start(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[server]\nhttp_prot = 1\nhost = 2\n")
+    done = palyra(tmp_path, "up", "--detach")
+    assert "http_port" in done.stderr
+    assert "server.host" in done.stderr
+
+
+def test_up_in_a_folder_that_holds_the_home_says_where_to_go_and_leaves_no_daemon(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    home = tmp_path / ".palyra"
+    with terminal(home, "up", "--port", "0", cwd=tmp_path) as shown:
+        shown.expect("cd into the folder of a project, or name one with --workspace")
+        assert shown.ends() == 4
+    assert not (home / "daemon.json").exists()
+    with terminal(home, "up", "--port", "0", "--workspace", "project", cwd=tmp_path) as chat:
+        chat.expect(f"in {project}")
+        chat.expect("> ")
+        refused = palyra(home, "ask", "hello", cwd=tmp_path)
+        assert (refused.returncode, "--workspace" in refused.stderr) == (4, True)
+        chat.line("/quit")
+        assert chat.ends() == 0
+
+
+def test_doctor_asks_the_daemon_which_model_answers(tmp_path: Path) -> None:
+    with daemons.start(tmp_path, env={"OPENAI_API_KEY": "sk-of-the-daemon"}) as daemon:
+        findings = json.loads(palyra(daemon.home, "doctor", "--json").stdout)["findings"]
+    model = next(each for each in findings if each["name"] == "model")
+    assert model["state"] == "ok"
+    assert "openai" in model["detail"]
+
+
+def test_status_shows_the_process_and_what_is_wrong_with_the_policy(tmp_path: Path) -> None:
+    with daemons.start(tmp_path) as daemon:
+        assert f"(pid {daemon.pid})" in palyra(daemon.home, "status").stdout
+        (daemon.home / "policies").mkdir(exist_ok=True)
+        (daemon.home / "policies" / "typo.cedar").write_text("permit (principal")
+        palyra(daemon.home, "policy", "reload")
+        assert "typo.cedar" in palyra(daemon.home, "status").stdout
+
+
+def test_a_setting_is_taken_out_of_the_file_again(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("# mine\n[server]\nhttp_port = 8000 # why not\n")
+    done = palyra(tmp_path, "config", "unset", "server.http_port")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "config.toml").read_text() == "# mine\n[server]\n"
+    assert palyra(tmp_path, "config", "get", "server.http_port").stdout == "7142\n"
+    assert palyra(tmp_path, "config", "unset", "server.http_port").returncode == 3
+    assert palyra(tmp_path, "config", "unset", "server.http_prot").returncode in (2, 3)
+
+
+def test_a_backup_needs_no_daemon_and_its_name_is_explained(tmp_path: Path) -> None:
+    with daemons.start(tmp_path, script={"*": [{"text": "x"}]}) as daemon:
+        daemon.run("hello")
+        named = json.loads(palyra(daemon.home, "journal", "backup", "spring", "--json").stdout)
+        assert named["path"].endswith("/backups/spring.db")
+        daemon.stop()
+        alone = json.loads(palyra(daemon.home, "journal", "backup", "autumn", "--json").stdout)
+        assert palyra(daemon.home, "journal", "verify", alone["path"]).returncode == 0
+        again = palyra(daemon.home, "journal", "backup", "autumn.db")
+        assert again.returncode == 6
+    for wrong in ("../out.db", "a/b", ".hidden", "ümlaut"):
+        done = palyra(daemon.home, "journal", "backup", wrong)
+        assert (done.returncode, "letters, digits" in done.stderr) == (2, True)
+    assert palyra(tmp_path / "other", "journal", "backup").returncode == 3
+
+
+def test_a_chat_whose_daemon_left_with_another_chat_can_start_one(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    with terminal(home, "up", "--port", "0", cwd=work) as first:
+        first.expect("> $")
+        with terminal(home, "up", cwd=work, env=FREE_PORT) as second:
+            second.expect("> $")
+            first.line("/quit")
+            assert first.ends() == 0
+            second.expect("the daemon has ended: /up starts one")
+            second.line("/up")
+            second.expect("connected again")
+            pid = json.loads((home / "daemon.json").read_text())["pid"]
+            second.line("hello")
+            second.expect("(?i)hello|hi")
+            second.expect("> ")
+            second.line("/quit")
+            assert second.ends() == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, signal.SIG_DFL)
+
+
+# --- help -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [[], ["journal"], ["help"], ["help", "journal"], ["help", "journal", "verify"]])
+def test_help_is_an_answer_and_no_error(tmp_path: Path, arguments: list[str]) -> None:
+    done = palyra(tmp_path, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.match(rf"Usage: palyra {' '.join(arguments[1:] if arguments[:1] == ['help'] else arguments)}", done.stdout)
+
+
+def test_an_unknown_command_is_answered_with_what_was_meant(tmp_path: Path) -> None:
+    for arguments, meant in ((["statsu"], "status"), (["journal", "verfy"], "verify"), (["help", "statsu"], "status")):
+        done = palyra(tmp_path, *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert meant in done.stderr
+        assert "Usage:" not in done.stderr
+
+
+def test_the_version_is_a_command_too(tmp_path: Path) -> None:
+    assert palyra(tmp_path, "version").stdout == palyra(tmp_path, "--version").stdout
