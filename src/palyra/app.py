@@ -43,8 +43,13 @@ from palyra.runtime.vault import Vault
 from palyra.runtime.vault_keys import KeyFile
 from palyra.tools import http_fetch, standard
 from palyra.tools.catalogue import Catalogue, TypedTool
+from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import Fence
+from palyra.tools.sandbox.sandbox import Sandbox
+from palyra.tools.shell import tools as shell
+from palyra.tools.shell.jobs import Jobs
+from palyra.tools.shell.running import Runner
 
 log = logging.getLogger("palyra")
 
@@ -70,6 +75,7 @@ class Daemon:
     sessions: Sessions
     rules: Rules
     undoing: Undoing
+    jobs: Jobs
     http: HttpClient
     settings: Settings
     reloader: "asyncio.Task[None]"
@@ -86,6 +92,7 @@ class Daemon:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
         await self.gateway.close()
+        await self.jobs.close()
         await self.http.close()
         await self.vault.close()
         await self.db.close()
@@ -118,7 +125,10 @@ async def start(
     policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     policy = PolicyStore(policy_folder, given.policy.preset)
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    catalogue = _tools(db, forbidden, vault, rehearsal=given.rehearsal.tools)
+    resolver = Resolver()
+    runner = Runner(Sandbox(hidden=forbidden), Egress(resolver))
+    jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
+    catalogue = _tools(db, forbidden, vault, resolver, runner, jobs, rehearsal=given.rehearsal.tools)
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
 
@@ -166,6 +176,7 @@ async def start(
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),
         undoing=Undoing(db, checkpoints, redactor),
+        jobs=jobs,
         settings=settings,
         http=http,
         reloader=asyncio.create_task(watch(policy, policy_changed)),
@@ -202,7 +213,16 @@ def _settings(given: Config) -> Settings:
     return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
 
 
-def _tools(db: Database, forbidden: tuple[str, ...], vault: Vault, *, rehearsal: bool) -> Catalogue:
+def _tools(
+    db: Database,
+    forbidden: tuple[str, ...],
+    vault: Vault,
+    resolver: Resolver,
+    runner: Runner,
+    jobs: Jobs,
+    *,
+    rehearsal: bool,
+) -> Catalogue:
     fence = Fence(forbidden)
 
     def load(artifact_id: str, session_id: str) -> bytes | None:
@@ -214,7 +234,11 @@ def _tools(db: Database, forbidden: tuple[str, ...], vault: Vault, *, rehearsal:
             reference, principal=context.principal, session=context.session_id, tool="http.fetch", host=host.partition(":")[0]
         )
 
-    offered: tuple[TypedTool, ...] = (*standard.tools(fence, load), *http_fetch.tools(Resolver(), secret=secret))
+    offered: tuple[TypedTool, ...] = (
+        *standard.tools(fence, load),
+        *shell.tools(runner, jobs, fence),
+        *http_fetch.tools(resolver, secret=secret),
+    )
     if rehearsal:
         from palyra.tools import rehearsal as pretended
 

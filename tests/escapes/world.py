@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from palyra.domain.ports import CallContext
+from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Tier, ToolResult
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
@@ -110,7 +111,7 @@ class World:
         sandbox = Sandbox(hidden=[str(self.home)], most=most, **({"python": "/usr/bin/python3"} if who == "ordinary" else {}))
         runner = Runner(sandbox, egress, tier="C" if most == "C" else "B")
         fence = Fence([str(self.home)])
-        catalogue = Catalogue(tools(runner, Jobs(runner, self.home / "jobs"), fence, caps))
+        catalogue = Catalogue(tools(runner, Jobs(runner, self.home / "jobs", Redactor(bytes(32))), fence, caps))
         context = CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(self.work))
 
         async def call(name: str, **arguments: Any) -> ToolResult:

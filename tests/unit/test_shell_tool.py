@@ -9,6 +9,7 @@ import pytest
 
 from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from palyra.domain.ports import CallContext
+from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Scope, Subject, Tier, ToolResult
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.paths import Fence, Refused
@@ -25,7 +26,7 @@ class Shell:
         self.work = folder / "work"
         self.work.mkdir(exist_ok=True)
         self.runner = Runner(Sandbox(most=most))
-        self.jobs = Jobs(self.runner, folder / "jobs")
+        self.jobs = Jobs(self.runner, folder / "jobs", Redactor(bytes(32)))
         self.catalogue = Catalogue(tools(self.runner, self.jobs, Fence([str(folder / "home")])))
         self.told: list[str] = []
 

@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import time
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import LimitExceeded, NotFound, PalyraError
+from palyra.domain.redaction import Redactor
 from palyra.tools.sandbox.command import Exit
 from palyra.tools.sandbox.process import Process
 from palyra.tools.shell.running import Runner, Wanted, ending
@@ -68,10 +70,17 @@ class Ring:
 
 
 class Jobs:
-    """All jobs of one daemon. `folder` belongs to it alone."""
+    """All jobs of one daemon. `folder` belongs to it alone. What a job prints is on disk only as `redactor` lets it through."""
 
-    def __init__(self, runner: Runner, folder: Path, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        folder: Path,
+        redactor: Redactor,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
         self._runner = runner
+        self._redactor = redactor
         self._folder = folder
         self._now_ms = now_ms
         self._daemon = secrets.token_hex(8)
@@ -162,9 +171,11 @@ class Jobs:
                 begun.cancel()
 
     async def _collect(self, job: Job, process: Process, ring: Ring) -> None:
+        decoder, redacting = getincrementaldecoder("utf-8")("replace"), self._redactor.stream()
         async for chunk in process.output():
-            ring.add(chunk)
             job.output_bytes += len(chunk)
+            ring.add(redacting.feed(decoder.decode(chunk)).encode())
+        ring.add((redacting.feed(decoder.decode(b"", True)) + redacting.finish()).encode())
 
     def _ended(self, job: Job, state: State, how: str, ended: Exit | None = None) -> None:
         job.state, job.ending, job.exit, job.ended_ms = state, how, ended, self._now_ms()
