@@ -351,6 +351,17 @@ def test_a_program_gets_a_minimal_environment_and_a_folder_of_its_own(tmp_path: 
     run(work)
 
 
+def test_a_result_does_not_pass_on_what_the_program_was_given_in_confidence(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with connected(tmp_path, "stdio", env={"API_KEY": "abcdef123456", "ROOT": "/some/folder"}) as at:
+            result = await at.call("surroundings")
+            assert json.loads(result.text)["ROOT"] == "/some/folder"
+            assert json.loads(result.text)["API_KEY"] == "[hidden]"
+            assert "abcdef123456" not in str(result)
+
+    run(work)
+
+
 def test_starting_servers_takes_no_time(tmp_path: Path) -> None:
     async def work() -> None:
         silent = ServerConfig(name="silent", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", "silent"))

@@ -9,6 +9,10 @@ from urllib.parse import urlsplit
 from palyra.domain.errors import ConfigInvalid
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
+# Shorter values (a number, a name of a zone) are everywhere, and hiding them hides the message.
+_SHORTEST_SECRET = 8
+# The environment also holds paths and zones, which answers are about.
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.I)
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -58,8 +62,11 @@ class ServerConfig:
         return f"{host}:{port}" if port else host
 
     def without_secrets(self, text: str) -> str:
-        """A message as it may be shown: a server's error could repeat what it was given."""
-        for secret in (*self.headers.values(), *self.env.values()):
-            if len(secret) >= 6:
-                text = text.replace(secret, "[hidden]")
+        """A text as it may be shown: a server can repeat what it was given in confidence."""
+        kept = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
+        for value in (*self.headers.values(), *kept):
+            # `Bearer x` is two things, and the first is no secret.
+            for secret in (value, value.rpartition(" ")[2]):
+                if len(secret) >= _SHORTEST_SECRET:
+                    text = text.replace(secret, "[hidden]")
         return text

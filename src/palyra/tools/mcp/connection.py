@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import Conflict, NotFound, Unavailable
@@ -76,6 +77,7 @@ class Connection:
         self._up = asyncio.Event()
         self._news = asyncio.Event()
         self._wake = asyncio.Event()
+        self._accepting = asyncio.Lock()
         self._state: State = "starting"
         self._detail = ""
         self._starts = 0
@@ -167,7 +169,8 @@ class Connection:
         if fingerprint and fingerprint != declared.fingerprint:
             raise Conflict(f"{self._config.source}/{tool} has changed since it was shown; look at it again")
         entry = Accepted(declared.fingerprint, declared.shown())
-        await asyncio.to_thread(self._known.put, self._config.name, tool, entry)
+        async with self._accepting:
+            await asyncio.to_thread(self._known.put, self._config.name, tool, entry)
         await self._sort_out()
 
     def status(self) -> Status:
@@ -204,7 +207,7 @@ class Connection:
             doubt = "" if sure else "; it may have happened nevertheless, and was not repeated"
             late = isinstance(why, TookTooLong)
             return self._failed("timeout" if late else "error" if sure else "unknown", f"{source}: {why.message}{doubt}")
-        return results.result(answer)
+        return self._hidden(results.result(answer))
 
     async def _ask(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
         params = {"name": tool.called, "arguments": arguments}
@@ -233,8 +236,26 @@ class Connection:
             raise NotSent(f"the server is not connected{f': {self._detail}' if self._detail else ''}")
         return session
 
+    def _hidden(self, result: ToolResult) -> ToolResult:
+        """A result that repeats what the server was given in confidence does not pass it on."""
+        hide = self._config.without_secrets
+        return msgspec.structs.replace(result, text=hide(result.text), data=_mapped(result.data, hide))
+
     def _failed(self, outcome: Literal["error", "timeout", "unknown"], text: str) -> ToolResult:
         return ToolResult(outcome=outcome, text=self._config.without_secrets(text))
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with every text in it changed."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_mapped(each, change) for each in value]
+        case dict():
+            return {change(key): _mapped(each, change) for key, each in value.items()}
+        case _:
+            return value
 
 
 def _mirrored(tool: Declared, arguments: dict[str, Any]) -> Headers:

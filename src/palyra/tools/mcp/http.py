@@ -8,7 +8,7 @@ import asyncio
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from palyra import __version__
@@ -86,8 +86,9 @@ class HttpLink:
         if task is not None:
             task.cancel()
         # Since the handshake is gone, ending the request is the notice.
-        if notice is not None and self._version != wire.MODERN and self._http is not None:
-            self.send(notice)
+        if notice is not None and self._version != wire.MODERN:
+            with suppress(NotSent):
+                self.send(notice)
 
     def agreed(self, version: str, *, listens: bool = False) -> None:
         self._version = version

@@ -20,7 +20,7 @@ _MOST_LISTED = 1024
 _NO_WORDS_EVERY_S = 0.1
 _MOST_PROGRESS = 500
 _PROBE_S = 5.0
-_LISTEN_AGAIN_S = 5.0
+_LISTEN_AGAIN_S, _LONGEST_AGAIN_S = 1.0, 60.0
 _OURS = "io.modelcontextprotocol"
 
 Progress = Callable[[str], None]
@@ -146,14 +146,18 @@ class Session:
 
     async def _listen(self) -> None:
         """Stay subscribed to changes of the tools."""
+        loop = asyncio.get_running_loop()
+        wait = _LISTEN_AGAIN_S
         while not self._gone:
+            began = loop.time()
             try:
                 await self.ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, None)
             except ErrorAnswer:
                 return
             except Unavailable:
                 pass
-            await asyncio.sleep(_LISTEN_AGAIN_S)
+            wait = _LISTEN_AGAIN_S if loop.time() - began > _LONGEST_AGAIN_S else min(wait * 2, _LONGEST_AGAIN_S)
+            await asyncio.sleep(wait)
             # What happened meanwhile, nobody said.
             self._changed()
 

@@ -18,8 +18,8 @@ from palyra.tools.mcp.schema import Checker
 from palyra.tools.mcp.session import Progress
 
 MOST_ARGUMENT_BYTES = 256 << 10
-# Our own limit comes first, so that the server is told that nobody waits any more.
-_GRACE_MS = 2_000
+# Our own limit comes first, so that the server is told that nobody waits any more. A server may have to be started before.
+_GRACE_MS = 12_000
 _MOST_SHOWN = 4_000
 
 
