@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.domain import events
+from palyra.domain.errors import ConfigInvalid
 from palyra.domain.events import AnyEvent, ToolDecided, ToolProposed
 from palyra.domain.labels import Label
 from palyra.domain.verdicts import Question, SessionRule
@@ -22,6 +23,7 @@ from palyra.journal.decisions import Recorded
 from palyra.policy import testing
 from palyra.policy.judge import judge
 from palyra.policy.policy_set import PRESETS, PolicySet
+from palyra.policy.shadow import open_shadow
 from palyra.policy.store import load
 from palyra.policy.testing import Report, retest
 from tests import recorded
@@ -161,6 +163,16 @@ def test_one_recorded_call_is_found_by_its_id(tmp_path: Path) -> None:
 
     found = in_journal(tmp_path, decided(SETS["coding"], [call(READ), call(PATCH), call(SHELL)]), work)
     assert (found.proposed.tool, found.decided.verdict, found.session_id) == ("shell.run", "ask", recorded.SESSION)
+
+
+def test_a_shadow_is_a_preset_or_a_folder_and_must_load(tmp_path: Path) -> None:
+    assert open_shadow("", None, "default") is None
+    named, placed = open_shadow("locked", None, "default"), open_shadow(str(tmp_path), None, "coding")
+    assert named is not None
+    assert placed is not None
+    assert (named.preset, placed.preset, placed.folder) == ("locked", "coding", tmp_path)
+    with pytest.raises(ConfigInvalid):
+        open_shadow(str(tmp_path / "nowhere"), None, "coding")
 
 
 # --- speed --------------------------------------------------------------------------------------------------------------

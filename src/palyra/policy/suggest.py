@@ -6,7 +6,7 @@ tool), and what is suggested has been tried on the record before anybody sees it
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -123,20 +123,25 @@ def _allowed(policies: PolicySet, case: _Case) -> bool:
 
 def _cover(cases: list[_Case], against: list[_Case]) -> list[_Chosen]:
     """The fewest subjects that cover these cases and none against. What no subject covers is left over."""
-    every = dict.fromkeys(subject for case in cases for subject in _subjects(case))
-    fit = [subject for subject in every if not any(_covers(subject, case) for case in against)]
+    # Subjects of a call are all that could cover it, so nobody needs to try every subject on every call.
+    reach: dict[Subject, set[Scope]] = defaultdict(set)
+    for case in {case.scope: case for case in cases}.values():
+        for subject in _subjects(case):
+            if _covers(subject, case):
+                reach[subject].add(case.scope)
+    too_wide = {subject: found for subject in reach if (found := [case for case in against if _covers(subject, case)])}
+    fit = [subject for subject in reach if subject not in too_wide]
     chosen: list[_Chosen] = []
-    # Many approvals are about the same thing: it is looked at once.
-    distinct = list({case.scope: case for case in cases}.values())
-    while distinct:
-        best = max(fit, key=lambda subject: _gain(subject, distinct), default=None)
-        if best is None or not (group := [case for case in distinct if _covers(best, case)]):
+    waiting = {case.scope for case in cases}
+    while waiting:
+        best = max(fit, key=lambda subject: (len(reach[subject] & waiting), _narrowness(subject)), default=None)
+        group = reach[best] & waiting if best is not None else set()
+        if not group:
             break
-        narrow = min((each for each in fit if all(_covers(each, case) for case in group)), key=_width)
-        near = [case for case in against if _near(narrow, case, every)]
-        scopes = {case.scope for case in group}
-        chosen.append(_Chosen(narrow, [case for case in cases if case.scope in scopes], near))
-        distinct = [case for case in distinct if case.scope not in scopes]
+        narrow = max((each for each in fit if group <= reach[each]), key=_narrowness)
+        near = [case for wider, denied in too_wide.items() if _around(wider, narrow) for case in denied]
+        chosen.append(_Chosen(narrow, [case for case in cases if case.scope in group], near))
+        waiting -= group
     return chosen
 
 
@@ -157,29 +162,15 @@ def _covers(subject: Subject, case: _Case) -> bool:
     return subject.covers(case.call.proposed.tool, case.scope)
 
 
-def _gain(subject: Subject, cases: Sequence[_Case]) -> tuple[int, tuple[int, int]]:
-    kind, length = _width(subject)
-    return sum(_covers(subject, case) for case in cases), (-kind, -length)
+def _narrowness(subject: Subject) -> tuple[int, int]:
+    return -_WIDTH.index(subject.kind), len(subject.value)
 
 
-def _width(subject: Subject) -> tuple[int, int]:
-    return _WIDTH.index(subject.kind), -len(subject.value)
-
-
-def _near(narrow: Subject, denied: _Case, every: Iterable[Subject]) -> bool:
-    """Whether a wider subject around this one would have covered the denied call."""
-    return any(
-        _covers(wider, denied)
-        and (
-            (wider.kind == "path_prefix" == narrow.kind and f"{narrow.value}/".startswith(wider.value.rstrip("/") + "/"))
-            or (wider.kind == "program" and narrow.kind == "command" and _program(narrow) == wider.value)
-        )
-        for wider in every
-    )
-
-
-def _program(command: Subject) -> str:
-    return command.value.split(maxsplit=1)[0] if command.value.strip() else ""
+def _around(wider: Subject, narrow: Subject) -> bool:
+    """Whether one subject would have been the next wider thing to suggest instead of another."""
+    if wider.kind == "path_prefix" == narrow.kind:
+        return f"{narrow.value}/".startswith(wider.value.rstrip("/") + "/")
+    return wider.kind == "program" and narrow.kind == "command" and narrow.value.split(maxsplit=1)[:1] == [wider.value]
 
 
 def _permit(number: int, principal: str, chosen: _Chosen) -> Permit:
