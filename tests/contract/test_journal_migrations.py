@@ -1,0 +1,18 @@
+"""Migrations are locked: what a journal was made with never changes behind its back."""
+
+from palyra.journal.sqlite_schema import MIGRATIONS
+
+# A number here is final once it has been released. Add a migration; never edit one.
+LOCKED = {
+    1: "cc6cd14528d99094b303b8a97addb21da334e00a357fb04af6b5a5eac157c906",
+    2: "416562a054de60f05db5d7b3a8b6cc367ef82e2c266f870eb662c27c42e299c8",
+    3: "3c88e1eef8ed9d4153a429544c903620f1480436b661cbb24749ec93d4c46541",
+}
+
+
+def test_every_migration_is_the_one_that_was_locked() -> None:
+    assert {migration.number: migration.checksum for migration in MIGRATIONS} == LOCKED
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    assert [migration.number for migration in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
