@@ -283,3 +283,26 @@ def test_a_record_that_grants_more_than_the_files_say_grants_nothing(skills: Ski
     forged = {**record.files, "run.wat": sha256(b"other").hexdigest()}
     file.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, files=forged)))
     assert skills.get("subject").problem
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"name":"subject"}'])
+def test_a_record_that_cannot_be_read_stops_nothing_and_can_be_put_right(
+    skills: Skills, tmp_path: Path, source: Path, content: bytes
+) -> None:
+    installed(skills, source)
+    (tmp_path / "skills" / "records" / "subject.json").write_bytes(content)
+    (listed,) = skills.all()
+    assert (listed.state, bool(listed.problem), offered(skills)) == ("quarantined", True, [])
+    assert isinstance(skills.install(source), Proposal)
+    installed(skills, source)
+    assert offered(skills) == ["skill.read", "skill:subject/run"]
+
+
+def test_a_list_of_publishers_that_cannot_be_read_vouches_for_nobody(skills: Skills, tmp_path: Path, source: Path) -> None:
+    publisher(skills)
+    signing.sign(source, KEY)
+    installed(skills, source, state=None)
+    (tmp_path / "skills" / "publishers.toml").write_text("not toml")
+    assert (skills.get("subject").state, offered(skills)) == ("quarantined", [])
+    with pytest.raises(InvalidInput):
+        skills.look(source)

@@ -143,6 +143,53 @@ def test_a_loop_that_fuel_would_let_run_for_minutes_ends_at_its_time(tmp_path: P
     assert (result.outcome, time.monotonic() - began < 5) == ("timeout", True)
 
 
+def test_a_stop_that_comes_before_the_module_has_begun_is_not_forgotten(tmp_path: Path) -> None:
+    """Cancelled before or while their threads begin; a thread that had not noticed would be gone for a minute."""
+    subject = tool(tmp_path, module(SPIN), limits={"fuel": 20_000_000_000, "time_ms": 60_000})
+
+    async def main() -> None:
+        for turns in range(60):
+            calls = [asyncio.ensure_future(subject.execute(subject.parse({})[0], context(tmp_path))) for _ in range(4)]
+            for _ in range(turns % 15):
+                await asyncio.sleep(0)
+            for call in calls:
+                call.cancel()
+            await asyncio.wait(calls, timeout=10)
+            assert all(call.cancelled() for call in calls)
+        # All slots come back.
+        for _ in range(4):
+            await asyncio.wait_for(subject._program._turns.acquire(), 10)
+
+    asyncio.run(main())
+
+
+def test_a_time_of_one_millisecond_is_kept(tmp_path: Path) -> None:
+    subject = tool(tmp_path, module(SPIN), limits={"fuel": 20_000_000_000, "time_ms": 1})
+    began = time.monotonic()
+    assert {run(subject, tmp_path).outcome for _ in range(50)} == {"timeout"}
+    assert time.monotonic() - began < 20
+
+
+def test_modules_that_spin_leave_the_daemon_its_threads(tmp_path: Path) -> None:
+    """As many as may run at once, for a while; other work goes on meanwhile."""
+    spinning = []
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        spinning.append(tool(tmp_path / str(number), module(SPIN), limits={"fuel": 20_000_000_000, "time_ms": 2500}))
+
+    async def main() -> bool:
+        calls = [asyncio.ensure_future(each.execute(each.parse({})[0], context(tmp_path))) for each in spinning for _ in range(4)]
+        await asyncio.wait(calls, timeout=0.3)
+        for _ in range(20):
+            await asyncio.wait_for(asyncio.to_thread(lambda: None), 10)
+        still = not any(call.done() for call in calls)
+        results = await asyncio.wait_for(asyncio.gather(*calls), 30)
+        assert {result.outcome for result in results} == {"timeout"}
+        return still
+
+    assert asyncio.run(main())
+
+
 def test_a_start_function_that_never_ends_ends_at_its_time(tmp_path: Path) -> None:
     wat = module(OK, more=f"(func $s {SPIN}) (start $s)")
     assert outcome(tmp_path, wat, limits={"fuel": 20_000_000_000, "time_ms": 200}).outcome == "timeout"

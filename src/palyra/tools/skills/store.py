@@ -217,7 +217,11 @@ class Skills:
         return self._listed(self._existing(name))
 
     def _listed(self, record: Record) -> Listed:
-        publisher = self.publishers.name_of(record.signer)
+        try:
+            publisher = self.publishers.name_of(record.signer)
+        except InvalidInput:
+            # Nobody vouches for anything while the list cannot be read.
+            publisher = ""
         problem, state = self._damage(record), record.state
         if record.vouched == "publisher" and not publisher:
             problem = problem or "its publisher is not trusted any more"
@@ -280,8 +284,9 @@ class Skills:
             return msgspec.json.decode((self._records / f"{name}.json").read_bytes(), type=Record)
         except FileNotFoundError:
             return None
-        except msgspec.DecodeError as error:
-            raise Conflict(f"the record of the skill {name} cannot be read: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            # Something is there that was never confirmed like this: it can be shown, removed and installed again, not used.
+            return Record(name=name, description="", digest="", folder="", files={})
 
     def _all(self) -> list[Record]:
         names = sorted(file.stem for file in self._records.glob("*.json")) if self._records.is_dir() else []

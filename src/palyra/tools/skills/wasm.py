@@ -6,6 +6,7 @@ gets bytes or a reason. A program keeps a few engines, one for each call at a ti
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import wasmtime
 
 MOST_AT_ONCE = 4
+# Their own, so that modules that spin cannot keep the daemon's other work from its threads. None is started before a call.
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="skill")
 _MOST_EXPORTS = 64
 _TABLE_ELEMENTS = 20_000
 
@@ -93,6 +96,10 @@ class _Slot:
             store.set_limits(memory_size=bounds.memory_bytes, table_elements=_TABLE_ELEMENTS, instances=1, tables=4, memories=1)
             self._host = host
             try:
+                with host.guarded():
+                    # After the deadline is set: a stop that came before it would be forgotten, one that comes later is met.
+                    if host.stopped:
+                        raise Abort("it was stopped")
                 data = self._call(store, given, bounds, host)
                 return Output(data=data, fuel=bounds.fuel - store.get_fuel())
             except (wasmtime.Trap, wasmtime.WasmtimeError, Abort) as error:
@@ -145,6 +152,11 @@ def _why(error: Exception, *, out_of_fuel: bool, stopped: bool) -> str:
     return "it failed"
 
 
+def _tell(began: "asyncio.Future[None]") -> None:
+    if not began.done():
+        began.set_result(None)
+
+
 class Program:
     """One tool's module, ready to be called by several runs at a time."""
 
@@ -160,22 +172,34 @@ class Program:
         await self._turns.acquire()
         work: asyncio.Future[Output] | None = None
         try:
+            loop = asyncio.get_running_loop()
             slot = self._idle.pop() if self._idle else await asyncio.to_thread(_Slot, self._load, self._wants)
-            work = asyncio.ensure_future(asyncio.to_thread(slot.run, given, self._bounds, host))
+            began = loop.create_future()
+            work = loop.run_in_executor(_THREADS, self._run, slot, given, host, lambda: loop.call_soon_threadsafe(_tell, began))
             work.add_done_callback(lambda done: self._give_back(slot, done))
-            return await self._watched(work, slot, host, settle=settle)
+            return await self._watched(work, began, slot, host, settle=settle)
         finally:
             if work is None:
                 self._turns.release()
 
-    async def _watched(self, work: "asyncio.Future[Output]", slot: _Slot, host: Host, *, settle: bool) -> Output:
+    def _run(self, slot: _Slot, given: bytes, host: Host, begin: Callable[[], object]) -> Output:
+        begin()
+        return slot.run(given, self._bounds, host)
+
+    async def _watched(
+        self, work: "asyncio.Future[Output]", began: "asyncio.Future[None]", slot: _Slot, host: Host, *, settle: bool
+    ) -> Output:
         def interrupt() -> None:
             # The thread may be in the module or in a host function: both are told.
             host.stop()
             slot.engine.increment_epoch()
 
-        late = asyncio.get_running_loop().call_later(self._bounds.time_ms / 1000, interrupt)
-        work.add_done_callback(lambda done: late.cancel())
+        def arm(_: object) -> None:
+            late = work.get_loop().call_later(self._bounds.time_ms / 1000, interrupt)
+            work.add_done_callback(lambda done: late.cancel())
+
+        # Waiting for a thread is not the module's time.
+        began.add_done_callback(arm)
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
