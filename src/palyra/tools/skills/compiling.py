@@ -3,9 +3,6 @@
 The rule: a hundred kilobytes of WebAssembly can ask a compiler for minutes and gigabytes, so it never gets the daemon's.
 """
 
-import ctypes
-import resource
-import signal
 import subprocess
 import sys
 
@@ -50,6 +47,10 @@ def main() -> int:
 
 
 def _limit_myself() -> None:
+    import ctypes
+    import resource
+    import signal
+
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
