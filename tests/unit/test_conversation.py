@@ -1,5 +1,6 @@
 """The conversation fold and what a run does next."""
 
+import msgspec
 import pytest
 
 from palyra.domain.conversation import (
@@ -212,8 +213,11 @@ def test_an_undo_by_the_user_is_told_to_the_model_with_the_next_input() -> None:
     )
     folded.apply(50, RUN, 500, ToolUndone(call_id=CallId("a"), changes=()))
     other = "01ARZ3NDEKTSV4RRFFQ69G5FAW"
-    for seq, event in enumerate([*accepted("go on"), assembled(53)], 51):
+    assert len(folded.notes) == 1
+    told = msgspec.structs.replace(assembled(53), notes=tuple(folded.notes))
+    for seq, event in enumerate([*accepted("go on"), told], 51):
         folded.apply(seq, other, seq * 10, event)
+    assert folded.notes == []
     last = folded.turns[-1]
     assert isinstance(last, UserTurn)
     assert "undid" in last.notes[0]
