@@ -233,7 +233,7 @@ async def impatient(folder: Path, limits: Limits) -> AsyncIterator[tuple[int, st
         secret, _ = await access.mint("user:owner", "test", "owner", principal="user:owner")
         with listening.bind("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
-            server = HttpServer(await http_app(daemon, access, limits, f"http://127.0.0.1:{port}"), limits)
+            server = HttpServer(await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits)
             ready = asyncio.Event()
             serving = asyncio.create_task(server.run_on(listener, ready.set))
             await asyncio.wait_for(ready.wait(), 10)
