@@ -240,7 +240,7 @@ def test_a_long_conversation_slides_out_of_a_small_window_by_whole_runs(tmp_path
         changes = sum(one[0] != two[0] for one, two in pairwise(windows))
         assert 1 <= changes <= 12
 
-    with_daemon(tmp_path, script, scenario, window=3_000)
+    with_daemon(tmp_path, script, scenario, window=5_000)
 
 
 def test_a_session_reopened_after_a_restart_shows_the_same_conversation(tmp_path: Path) -> None:
