@@ -8,8 +8,9 @@ import click
 
 from palyra.cli import client, naming
 from palyra.cli.asking import Asking
-from palyra.cli.chat import begin, check_model, folder_of
+from palyra.cli.chat import begin, check_model
 from palyra.cli.commands import command
+from palyra.cli.discovery import folder_of
 from palyra.cli.exits import Interrupted
 from palyra.cli.state import State
 from palyra.domain.errors import InvalidInput

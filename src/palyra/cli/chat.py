@@ -49,7 +49,7 @@ def check_model(state: State, name: str) -> None:
 
 def session_for(state: State, workspace: str = "", *, new: bool = False) -> Session:
     """The last chat of a folder, or a new one."""
-    folder = folder_of(workspace)
+    folder = discovery.folder_of(workspace)
     found = None if new else client.last_session(state.api, folder)
     return found or begin(state, folder)
 
@@ -62,10 +62,6 @@ def begin(state: State, folder: str, label: str = "") -> Session:
         if "workspace" not in error.message:
             raise
         raise type(error)(f"{error.message}; {_ELSEWHERE}") from error
-
-
-def folder_of(workspace: str) -> str:
-    return os.path.realpath(os.path.expanduser(workspace) if workspace else os.getcwd())
 
 
 def check_folder(folder: str, home: Path) -> None:

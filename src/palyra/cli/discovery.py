@@ -1,5 +1,6 @@
 """Where the daemon is and how to show who we are: PALYRA_URL and PALYRA_TOKEN, else what the daemon left in the home folder."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -62,3 +63,8 @@ def _token(home: Path) -> str:
         raise Unauthenticated(
             f"the token in {path} cannot be read: {error}; set PALYRA_TOKEN, or use the daemon's own user"
         ) from error
+
+
+def folder_of(workspace: str) -> str:
+    """The folder that is meant: the one named, else the one we are in."""
+    return os.path.realpath(os.path.expanduser(workspace) if workspace else os.getcwd())

@@ -4,8 +4,8 @@ import click
 from msgspec import Struct
 
 from palyra.cli import client, entry_lines, naming
-from palyra.cli.chat import folder_of
 from palyra.cli.commands import command
+from palyra.cli.discovery import folder_of
 from palyra.cli.http import Api
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import State

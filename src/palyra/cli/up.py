@@ -31,7 +31,7 @@ def up(state: State, port: int | None, detach: bool, workspace: str) -> int:
     if running:
         chat.talk(state, chat.session_for(state, workspace))
         return 0
-    chat.check_folder(chat.folder_of(workspace), state.home)
+    chat.check_folder(discovery.folder_of(workspace), state.home)
     state.out.note(f"starting the daemon for {state.home}")
     process = daemon_process.start(state.home, port, lifeline=True)
     try:
