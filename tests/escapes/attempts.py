@@ -39,7 +39,7 @@ FILES = {
     "moving what is above a hidden file": Attempt("mv conf conf2; cat conf2/.env.production", works_bare=True),
     "moving a hidden file": Attempt("mv .env env; cat env"),
     "packing the whole workspace": Attempt("tar cf - . | strings", works_bare=True),
-    "searching it all": Attempt("grep -ra canary-secret . /tmp /home /etc", works_bare=True),
+    "searching it all": Attempt("grep -ra canary-secret . ..", works_bare=True),
     "the root of the first process": Attempt("cat /proc/1/root{outside}/secret.txt /proc/self/root{outside}/secret.txt"),
     "the working folder of another process": Attempt(
         "for p in /proc/[0-9]*; do cat $p/cwd/../outside/secret.txt; done", works_bare=True

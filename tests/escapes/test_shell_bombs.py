@@ -4,7 +4,9 @@ import asyncio
 import os
 import select
 import signal
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -266,8 +268,11 @@ def test_nothing_outlives_a_daemon_that_is_killed(here: World, who: str, most: T
             os._exit(1)
     try:
         _until(lambda: (here.work / "up").exists() and len(here.processes()) >= 5)
+        before = _temporary_folders()
         os.kill(_only_child(daemon), signal.SIGKILL)
         _until(lambda: here.processes() == [], seconds=2)
+        # The one folder that this command had in tier B is gone as well.
+        _until(lambda: most == "C" or len(before - _temporary_folders()) >= 1, seconds=2)
     finally:
         os.kill(daemon, signal.SIGKILL)
         os.waitpid(daemon, 0)
@@ -275,7 +280,7 @@ def test_nothing_outlives_a_daemon_that_is_killed(here: World, who: str, most: T
 
 def test_a_daemon_that_is_killed_at_any_moment_of_a_start_leaves_nothing(here: World) -> None:
     here.owned_by("root")
-    for after_ms in (0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 20, 30):
+    for after_ms in (0, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30):
         ours, theirs = os.pipe()
         daemon = os.fork()
         if daemon == 0:
@@ -288,16 +293,22 @@ def test_a_daemon_that_is_killed_at_any_moment_of_a_start_leaves_nothing(here: W
 
             try:
                 asyncio.run(main(theirs))
+            except BaseException:  # noqa: BLE001 - the parent shows it
+                traceback.print_exc()
             finally:
                 os._exit(1)
-        os.read(ours, 1)
+        os.close(theirs)
+        assert os.read(ours, 1) == b"x", "the daemon did not come up"
         select.select([], [], [], after_ms / 1000)
         os.kill(daemon, signal.SIGKILL)
         os.waitpid(daemon, 0)
         os.close(ours)
-        os.close(theirs)
         _until(lambda: here.processes() == [], seconds=3)
         _until(partial(_none_marked, daemon), seconds=3)
+
+
+def _temporary_folders() -> set[str]:
+    return {path.name for path in Path(tempfile.gettempdir()).glob("palyra-sandbox-*")}
 
 
 def _none_marked(daemon: int) -> bool:

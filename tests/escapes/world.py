@@ -83,10 +83,11 @@ class World:
             try:
                 told = Path(f"/proc/{pid}/environ").read_bytes()
                 where = os.readlink(f"/proc/{pid}/cwd")
+                line = Path(f"/proc/{pid}/cmdline").read_bytes()
             except OSError:
                 continue
             if int(pid) != os.getpid() and (mark in told or where.startswith(str(self.work))):
-                found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                found.append(line.replace(b"\0", b" ").decode(errors="replace"))
         return found
 
     # --- trying -------------------------------------------------------------------------------------------------------

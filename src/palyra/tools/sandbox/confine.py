@@ -37,15 +37,25 @@ def main() -> int:
     _checked(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "become the reaper")
     # The daemon has put us under its limits when it gives the word; if it has died there is no word.
     if not os.read(line, 1):
-        return 125
+        return _after_the_daemon(config, 125)
     child = os.fork()
     if child == 0:
         _become(config, line)
     os.close(0)
     status = _until_end(child, line)
     _kill_below()
-    code = 128 + signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
+    if status is None:
+        return _after_the_daemon(config, 128 + signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(status)
     return 128 - code if code < 0 else code
+
+
+def _after_the_daemon(config: dict[str, Any], code: int) -> int:
+    """Remove what the daemon can no longer remove."""
+    import shutil
+
+    shutil.rmtree(config["temporary"], ignore_errors=True)
+    return code
 
 
 def _become(config: dict[str, Any], line: int) -> None:

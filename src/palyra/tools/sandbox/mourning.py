@@ -11,15 +11,16 @@ import subprocess
 
 from palyra.tools.sandbox import system
 
-# The mark is the name under which bubblewrap is started; the command inside does not carry it. The second search finds what was
-# forked during the first.
+# The mark is the name under which bubblewrap is started; the command inside does not carry it, and this shell does, as an argument.
+# A later search finds what was forked during an earlier one.
 _SCRIPT = """
 while read -r line; do :; done
 n=0
 while [ $n -lt 20 ]; do
     for found in $(grep -ls -e "^$1" /proc/[0-9]*/cmdline); do
         pid=${found#/proc/}
-        kill -9 "${pid%/cmdline}"
+        pid=${pid%/cmdline}
+        [ "$pid" = $$ ] || kill -9 "$pid"
     done
     sleep 0.05
     n=$((n + 1))

@@ -88,6 +88,7 @@ def _config(command: Command, readable: Sequence[str], temporary: str) -> dict[s
     return {
         "argv": list(command.argv),
         "cwd": command.cwd,
+        "temporary": temporary,
         "env": env,
         "rlimits": list(limits.items()),
         "read": [
