@@ -212,9 +212,10 @@ class Judging:
     def question(
         self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope, laid_down: tuple[SessionRule, ...]
     ) -> Question:
-        if scope.secrets and "secrets" not in spec.capabilities:
-            # Whether a call is given a secret depends on its arguments; policy sees it as a capability all the same.
-            spec = msgspec.structs.replace(spec, capabilities=(*spec.capabilities, "secrets"))
+        # Some abilities depend on the arguments: whether a call is given a secret, or hosts. Policy sees them as the tool's own.
+        added = (*scope.capabilities, *(("secrets",) if scope.secrets else ()))
+        if not set(added) <= set(spec.capabilities):
+            spec = msgspec.structs.replace(spec, capabilities=tuple(dict.fromkeys((*spec.capabilities, *added))))
         return Question(
             principal=session.owner,
             session_id=session.session_id,
