@@ -86,7 +86,7 @@ def test_the_only_approval_that_waits_needs_no_id_and_two_do(daemon: DaemonProce
     assert "create four.txt" in denied.stdout
     assert palyra(daemon.home, "approvals", "deny").returncode == 0
     assert json.loads(palyra(daemon.home, "approvals", "--json").stdout)["approvals"] == []
-    assert palyra(daemon.home, "approvals", "show", first[:length]).returncode == 0
+    assert palyra(daemon.home, "approvals", "show", first[:20]).returncode == 0
 
 
 def test_a_session_is_named_by_the_beginning_of_its_id(daemon: DaemonProcess) -> None:

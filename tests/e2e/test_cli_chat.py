@@ -14,6 +14,7 @@ from tests.cli_terminal import WAIT_S, Terminal, palyra, terminal
 from tests.daemon import DaemonProcess
 
 PROMPT = r"> "
+_ANSI = re.compile(r"\r\x1b\[K|\r|\x1b\[[0-9;?]*[a-zA-Z]")
 CHOICES = r"\[y\]es once .* \[q\]uit > "
 
 
@@ -127,6 +128,23 @@ def test_the_choices_are_also_shown_on_a_narrow_terminal(tmp_path: Path) -> None
         chat.expect(PROMPT)
         chat.line("y")
         chat.expect("✓ fs.write")
+
+
+def test_no_word_is_broken_on_a_narrow_terminal(tmp_path: Path) -> None:
+    """Not of the model, not of the question, not of what we say ourselves."""
+    script = {"*": [{"text": "extraordinarily " * 9, "calls": [{"name": "fs.write", "arguments": {"path": "a", "content": "x"}}]}]}
+    with daemons.start(tmp_path, script=script) as daemon:
+        with terminal(daemon.home, "chat", cwd=daemon.workspace, columns=44) as chat:
+            _say(chat, "go")
+            chat.expect(CHOICES)
+            chat.expect(PROMPT)
+            chat.line("yes but where")
+            chat.expect("your words")
+            said = _ANSI.sub("\n", chat.raw)
+        lines = [line for line in said.split("\n") if "[y]es" not in line and not line.startswith(("in ", "session"))]
+    assert max(map(len, lines)) <= 44
+    assert said.count("extraordinarily") == 9
+    assert re.search(r"what\s+to\s+do\s+instead", said)
 
 
 def test_arguments_can_be_edited_before_a_yes(tmp_path: Path) -> None:

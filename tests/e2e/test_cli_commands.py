@@ -2,21 +2,17 @@
 
 import json
 import shutil
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from palyra.cli import client, daemon_process, discovery
-from palyra.cli.http import Api, Link, Stopped
+from palyra.cli import daemon_process
 from palyra.domain.redaction import PLACEHOLDER
 from tests import daemon as daemons
-from tests.cli_terminal import environment, palyra, terminal
+from tests.cli_terminal import palyra, terminal
 from tests.daemon import DaemonProcess
 
 MISSING = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -50,127 +46,6 @@ def _pending(daemon: DaemonProcess) -> str:
         if event == "entry" and data["kind"] == "approval.requested":
             return str(data["event"]["approval_id"])
     raise AssertionError("no approval was asked for")
-
-
-# --- ask --------------------------------------------------------------------------------------------------------------
-
-
-def test_ask_prints_the_answer_and_nothing_else(daemon: DaemonProcess) -> None:
-    done = palyra(daemon.home, "ask", "anything", cwd=daemon.workspace)
-    assert (done.returncode, done.stdout) == (0, "the answer\n")
-
-
-def test_ask_adds_what_is_piped_in_to_the_question(daemon: DaemonProcess) -> None:
-    asked = _ok(daemon, "ask", "read", "this", stdin="line one\nline two\n")
-    entries = daemon.get(f"/v1/sessions/{asked['session_id']}/entries")["entries"]
-    assert [e["event"]["text"] for e in entries if e["kind"] == "input.received"] == ["read this\n\n```\nline one\nline two\n```"]
-    assert asked["text"] == "the answer"
-
-
-def test_ask_denies_without_a_terminal_and_says_so(daemon: DaemonProcess) -> None:
-    done = palyra(daemon.home, "ask", "write", cwd=daemon.workspace)
-    assert (done.returncode, done.stdout) == (1, "written\n")
-    assert "denied, because nobody is here to ask" in done.stderr
-    assert "palyra chat --session" in done.stderr
-    assert not (daemon.workspace / "a.txt").exists()
-
-
-def test_ask_will_not_ask_where_there_is_no_terminal(daemon: DaemonProcess) -> None:
-    done = palyra(daemon.home, "ask", "write", "--approve", "ask", cwd=daemon.workspace)
-    assert done.returncode == 2
-    assert "no terminal" in done.stderr
-
-
-def test_ask_asks_on_the_terminal_also_when_a_question_is_piped_in(daemon: DaemonProcess, tmp_path: Path) -> None:
-    (tmp_path / "question").write_text("write\n")
-    command = f"{sys.executable} -m palyra.cli.main ask < {tmp_path / 'question'} > {tmp_path / 'answer'}"
-    with _shell(daemon, command, tmp_path) as shown:
-        shown.expect("fs.write asks: create a.txt")
-        shown.expect(r"\[q\]uit > ")
-        shown.type("\n")
-        shown.expect("nothing was decided")
-        shown.type("y\n")
-        shown.expect("✓ fs.write a.txt")
-        assert shown.ends() == 0
-    assert (tmp_path / "answer").read_text() == "written\n"
-
-
-def _shell(daemon: DaemonProcess, command: str, cwd: Path) -> Any:
-    return terminal(daemon.home, cwd=cwd, program=["/bin/sh", "-c", command])
-
-
-def test_a_run_that_fails_is_exit_code_1_with_its_reason(daemon: DaemonProcess) -> None:
-    done = palyra(daemon.home, "ask", "broken", cwd=daemon.workspace)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "error: failed" in done.stderr
-    shown = palyra(daemon.home, "ask", "broken", "--json", cwd=daemon.workspace)
-    assert shown.returncode == 1
-    assert json.loads(shown.stdout)["reason"] == "model_auth"
-
-
-def test_an_interrupted_ask_stops_its_run(tmp_path: Path) -> None:
-    hold = tmp_path / "hold"
-    with daemons.start(tmp_path, script={"*": [{"text": "never", "hold": str(hold)}]}) as daemon:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "palyra.cli.main", "ask", "go"],
-            cwd=daemon.workspace,
-            env=environment(daemon.home),
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        deadline = time.monotonic() + 20
-        while not (tmp_path / "hold.reached").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
-        assert (process.returncode, said) == (130, b"error: interrupted; the run was stopped\n")
-        session_id = daemon.get("/v1/sessions")["sessions"][0]["session_id"]
-        assert daemon.get(f"/v1/sessions/{session_id}/runs")["runs"][0]["state"] == "cancelled"
-
-
-def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) -> None:
-    hold = tmp_path / "hold"
-    with daemons.start(tmp_path, script={"*": [{"text": "at last", "hold": str(hold)}]}) as daemon:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "palyra.cli.main", "ask", "go"],
-            cwd=daemon.workspace,
-            env=environment(daemon.home),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-        )
-        deadline = time.monotonic() + 20
-        while not (tmp_path / "hold.reached").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
-        daemon.kill()
-        hold.touch()
-        daemon.restart()
-        answer, _ = process.communicate(timeout=30)
-        assert (process.returncode, answer) == (0, b"at last\n")
-
-
-def test_watching_has_no_gap_and_no_duplicate_across_a_kill(tmp_path: Path) -> None:
-    with daemons.start(tmp_path, script={"*": [{"text": f"answer {n}"} for n in range(9)]}) as daemon:
-        session_id, _ = daemon.run("one")
-        api = Api(lambda: discovery.discover(daemon.home, {}))
-        head = daemon.get("/v1/sessions")["sessions"][0]["head_seq"]
-        seen: list[int] = []
-        links: list[str] = []
-        for message in client.watch(api, session_id, 2, Stopped(), patience_s=20):
-            if isinstance(message, Link):
-                links.append(message.state)
-            elif message.id:
-                seen.append(int(message.id))
-            if seen and seen[-1] == head and links == ["up"]:
-                daemon.kill()
-                daemon.restart()
-                daemon.run("two", session_id)
-                head = daemon.get("/v1/sessions")["sessions"][0]["head_seq"]
-            elif seen and seen[-1] == head:
-                break
-    assert seen == list(range(3, head + 1))
-    assert (links[0], set(links[1:-1]), links[-1]) == ("up", {"lost"}, "up")
 
 
 # --- machine output ---------------------------------------------------------------------------------------------------

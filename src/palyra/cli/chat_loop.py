@@ -174,8 +174,7 @@ class Chat:
         request = next((each for each in pending.values() if each.approval_id not in self._left), None)
         if request is None:
             return
-        for line in entry_lines.approval_lines(self._style, request):
-            self.terminal.line(line)
+        self.screen.lines(entry_lines.approval_lines(self._style, request, width=self.terminal.out.width))
         self._deciding = Deciding(request)
         if not self._fits(self._deciding.prompt):
             self.terminal.line(self._deciding.prompt)
@@ -356,7 +355,7 @@ class Chat:
         self._editor.clear()
 
     def say(self, text: str, *styles: str) -> None:
-        self.terminal.line(self._style(text, *(styles or ("dim",))))
+        self.screen.lines(entry_lines.wrapped(self._style, text, self.terminal.out.width, *(styles or ("dim",))))
 
     @property
     def _style(self) -> Callable[..., str]:

@@ -33,6 +33,7 @@ _CHANGES = {"created": ("+", "green"), "modified": ("~", "yellow"), "deleted": (
 _RISKS = {"low": "green", "medium": "yellow", "high": "red", "critical": "red"}
 _MOST_PREVIEW = 200
 _MOST_SAID = 20
+_NO_END = 1 << 20
 
 
 class Style(Protocol):
@@ -63,21 +64,25 @@ def said_lines(style: Style, text: str, width: int, *styles: str) -> list[str]:
     return [style("> ", "bold", "blue") + lines[0], *lines[1:_MOST_SAID], *more]
 
 
-def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = True) -> list[str]:
+def wrapped(style: Style, text: str, width: int, *styles: str) -> list[str]:
+    """Clean text of our own on as many lines as it needs, indented like its first; without a width, on one."""
+    return Prose(style, lambda: width or _NO_END, base=styles, markdown=False).whole(text).split("\n")
+
+
+def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = True, width: int = 0) -> list[str]:
     """What a person must see before saying yes: what, how dangerous, why it is asked, and where it comes from."""
-    risk = _RISKS[request.risk]
     what = {"in_doubt": "may have happened", "budget": "needs more budget"}.get(request.about, "asks")
-    lines = [
-        style("? ", "bold", "magenta") + style(f"{clean(request.tool)} {what}: ", "bold") + one_line(request.preview.title, 200),
-        f"  risk {style(request.risk, 'bold', risk)} · {one_line(request.why, 300)}",
-    ]
+    head = wrapped(style, f"? {clean(request.tool)} {what}: {one_line(request.preview.title, 200)}", width)
+    head[0] = style("? ", "bold", "magenta") + style(head[0].removeprefix("? "), "bold")
+    risk = wrapped(style, f"  risk {request.risk} · {one_line(request.why, 300)}", width)
+    risk[0] = risk[0].replace(f"risk {request.risk}", f"risk {style(request.risk, 'bold', _RISKS[request.risk])}", 1)
+    lines = head + risk
     if request.label.sources or request.label.integrity == "untrusted" or request.label.confidentiality == "secret":
         sources = f", from {one_line(', '.join(request.label.sources), 200)}" if request.label.sources else ""
-        lines.append(
-            style(f"  the agent has read {request.label.integrity}, {request.label.confidentiality} content{sources}", "yellow")
-        )
+        read = f"  the agent has read {request.label.integrity}, {request.label.confidentiality} content{sources}"
+        lines += wrapped(style, read, width, "yellow")
     if request.policies:
-        lines.append(style(f"  policy {one_line(', '.join(request.policies), 200)}", "dim"))
+        lines += wrapped(style, f"  policy {one_line(', '.join(request.policies), 200)}", width, "dim")
     if request.cost_microusd:
         lines.append(style(f"  cost so far {words.money(request.cost_microusd)}", "dim"))
     if request.expires_ms:

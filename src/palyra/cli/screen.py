@@ -201,7 +201,7 @@ class Screen:
         match event:
             case RunFailed():
                 said = clean(words.without_noise(event.message))
-                return [self._style(f"failed: {said}", "red") + self._style(f" ({event.reason})", "dim")]
+                return entry_lines.wrapped(self._style, f"failed: {said} ({event.reason})", self.terminal.out.width, "red")
             case RunCancelled():
                 return [self._style(f"stopped: {one_line(event.reason, 200)}", "yellow")]
             case SessionReset():
@@ -228,7 +228,7 @@ class Screen:
         self._dim(text)
 
     def _dim(self, text: str) -> None:
-        self.terminal.line(self._style(text, "dim"))
+        self.lines(entry_lines.wrapped(self._style, text, self.terminal.out.width, "dim"))
 
     @property
     def _style(self) -> Callable[..., str]:
