@@ -29,9 +29,13 @@ def join(labels: Iterable[Label]) -> Label:
     integrity = confidentiality = 0
     sources: dict[str, None] = {}
     for label in labels:
+        if label == CLEAN:
+            continue
         integrity = max(integrity, _INTEGRITY.index(label.integrity))
         confidentiality = max(confidentiality, _CONFIDENTIALITY.index(label.confidentiality))
         sources.update(dict.fromkeys(label.sources))
+    if not (integrity or confidentiality or sources):
+        return CLEAN
     return Label(
         integrity=_INTEGRITY[integrity],
         confidentiality=_CONFIDENTIALITY[confidentiality],

@@ -200,10 +200,23 @@ class Judging:
         return judged
 
     def _told(self, scope: Scope) -> Scope:
-        """The scope as the tape has it: a path behind a symlink can hold a secret that nobody named."""
-        plain = msgspec.to_builtins(scope)
-        redacted = self._redactor.redact_json(plain)
-        return scope if redacted is plain else msgspec.convert(redacted, Scope)
+        """The scope as the tape has it: a path behind a symlink can hold a secret that nobody named.
+
+        The workspace's own path is on the tape since the session began; only what lies below it is looked at.
+        """
+        redact = self._redactor.redact
+        root = scope.workspace
+
+        def told(path: str) -> str:
+            below = path[len(root) :] if root and path.startswith(root) else path
+            return path if not below else path[: len(path) - len(below)] + redact(below)
+
+        paths = tuple(map(told, scope.paths))
+        command = redact(scope.command) if scope.command else ""
+        hosts = tuple(map(redact, scope.hosts))
+        if (paths, command, hosts) == (scope.paths, scope.command, scope.hosts):
+            return scope
+        return msgspec.structs.replace(scope, paths=paths, command=command, hosts=hosts)
 
     def subjects(self, tool: TypedTool, scope: Scope) -> tuple[Subject, ...]:
         """What a wider yes can be about. A subject with a secret in it is not offered: a placeholder would match nothing."""
