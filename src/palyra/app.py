@@ -134,7 +134,7 @@ async def start(
 
     hub = Hub()
     lives = LiveSessions(db)
-    model_turns = ModelTurns(hub, models, Assembler(catalogue.specs()), redactor, clock)
+    model_turns = ModelTurns(hub, models, Assembler(catalogue.specs), redactor, clock)
     settings = _settings(loaded.config)
     judging = Judging(db, catalogue, policy, redactor, clock, settings)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)

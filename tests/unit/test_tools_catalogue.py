@@ -114,3 +114,24 @@ def test_normal_arguments_stay_as_they_are(arguments: dict[str, Any]) -> None:
     except InvalidInput:
         return
     assert tools.parse("fs.search", json.loads(json.dumps(normal)))[1:] == (typed, normal)
+
+
+def test_a_group_is_replaced_as_a_whole_and_our_own_tools_stay_first() -> None:
+    tools = Catalogue([List(Fence())])
+    offered = tools.specs()
+    assert tools.specs() is offered
+    search, read = (catalogue().get(name) for name in ("fs.search", "fs.read"))
+    tools.renew("z", [search])
+    tools.renew("a", [read])
+    assert [spec.name for spec in tools.specs()] == ["fs.list", "fs.read", "fs.search"]
+    tools.renew("z", [])
+    assert [spec.name for spec in tools.specs()] == ["fs.list", "fs.read"]
+    with pytest.raises(NotFound):
+        tools.get("fs.search")
+
+
+def test_a_group_cannot_take_a_name_that_is_taken() -> None:
+    tools = Catalogue([List(Fence())])
+    with pytest.raises(ValueError, match=r"fs\.list"):
+        tools.renew("z", [List(Fence())])
+    assert [spec.name for spec in tools.specs()] == ["fs.list"]

@@ -4,7 +4,7 @@ The prefix is byte-identical over a session. When the conversation outgrows the 
 that the prefix then stays the same again for a long time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -37,16 +37,26 @@ class Assembled(Struct, frozen=True):
 
 
 class Assembler:
-    """Builds requests. The tool schemas are the same for every request, so they are made once."""
+    """Builds requests. The tool schemas are made again only when the tools on offer have changed."""
 
-    def __init__(self, specs: Sequence[ToolSpec]) -> None:
-        self._tools = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
-        self._tools_size = sum(len(_encode(tool)) for tool in self._tools)
+    def __init__(self, offered: Callable[[], tuple[ToolSpec, ...]]) -> None:
+        self._offered = offered
+        self._specs: tuple[ToolSpec, ...] | None = None
+        self._tools: tuple[ToolSchema, ...] = ()
+        self._tools_size = 0
+
+    def _renew(self) -> None:
+        specs = self._offered()
+        if specs is not self._specs:
+            self._specs = specs
+            self._tools = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
+            self._tools_size = sum(len(_encode(tool)) for tool in self._tools)
 
     def assemble(
         self, conversation: Conversation, run: RunProgress, target: Target, workspace: str, *, continuing: bool
     ) -> Assembled:
         """The request for the run's next turn, and the event that says what is in it."""
+        self._renew()
         instructions = f"{INSTRUCTIONS}\nWorkspace: {workspace or 'none'}"
         budget = int(target.context_tokens * WINDOW_SHARE)
         room = budget * CHARS_PER_TOKEN - len(instructions) - self._tools_size

@@ -38,16 +38,28 @@ class OwnParser(Protocol):
 
 
 class Catalogue:
-    """Tools by name, in the order given. The order is the order a model sees, so it must be stable."""
+    """Tools by name: our own in the order given, then those from elsewhere by group. A model sees this order, so it must be stable.
+
+    Our own never change. A group (a server's tools, the installed skills) is replaced as a whole, at any time.
+    """
 
     def __init__(self, tools: Sequence[TypedTool]) -> None:
-        self._tools = {tool.spec.name: tool for tool in tools}
-        if len(self._tools) != len(tools):
-            names = [tool.spec.name for tool in tools]
-            raise ValueError(f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
+        self._own = tuple(tools)
+        self._groups: dict[str, tuple[TypedTool, ...]] = {}
+        self._tools = _by_name(self._own)
+        self._specs = tuple(tool.spec for tool in self._own)
+
+    def renew(self, group: str, tools: Sequence[TypedTool]) -> None:
+        """These are the group's tools from now on. Raises ValueError, and changes nothing, if a name is taken."""
+        groups = {**self._groups, group: tuple(tools)}
+        everything = (*self._own, *(tool for _, each in sorted(groups.items()) for tool in each))
+        self._tools = _by_name(everything)
+        self._groups = groups
+        self._specs = tuple(tool.spec for tool in everything)
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(tool.spec for tool in self._tools.values())
+        """What is offered now; the same tuple as long as nothing changed."""
+        return self._specs
 
     def get(self, name: str) -> TypedTool:
         tool = self._tools.get(name)
@@ -64,6 +76,14 @@ class Catalogue:
             return tool, *tool.parse(arguments)
         typed = parse(name, tool.argument_type, arguments)
         return tool, typed, msgspec.to_builtins(typed)
+
+
+def _by_name(tools: Sequence[TypedTool]) -> dict[str, TypedTool]:
+    found = {tool.spec.name: tool for tool in tools}
+    if len(found) != len(tools):
+        names = [tool.spec.name for tool in tools]
+        raise ValueError(f"two tools have the same name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
+    return found
 
 
 def declare(
