@@ -3,7 +3,6 @@
 The rule: a skill in quarantine is not offered, and what a skill says counts as untrusted until somebody trusts it.
 """
 
-import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
@@ -109,11 +108,11 @@ class SkillTool:
         given = msgspec.json.encode(_values(arguments))
         if len(given) > _INPUT_BYTES:
             raise InvalidInput(f"{self.spec.name}: the arguments have {len(given):,} bytes, the limit is {_INPUT_BYTES:,}")
-        # The catalogue may be older than an operator's "not any more".
-        await asyncio.to_thread(self._skills.check_current, self._record)
         pure = self.spec.effect == "pure"
         host = Host(self._world, self._entry.wants, context, skill=self._skill, tool=self.spec.name, pure=pure)
-        output = await self._program.run(given, host, settle=not pure)
+        # The catalogue may be older than an operator's "not any more".
+        first = partial(self._skills.check_current, self._record)
+        output = await self._program.run(given, host, settle=not pure, first=first)
         return self._result(output, host)
 
     def _result(self, output: wasm.Output, host: Host) -> ToolResult:

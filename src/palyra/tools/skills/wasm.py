@@ -5,6 +5,7 @@ gets bytes or a reason. A program keeps a few engines, one for each call at a ti
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -152,11 +153,6 @@ def _why(error: Exception, *, out_of_fuel: bool, stopped: bool) -> str:
     return "it failed"
 
 
-def _tell(began: "asyncio.Future[None]") -> None:
-    if not began.done():
-        began.set_result(None)
-
-
 class Program:
     """One tool's module, ready to be called by several runs at a time."""
 
@@ -167,39 +163,37 @@ class Program:
         self._idle: list[_Slot] = []
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def run(self, given: bytes, host: Host, *, settle: bool) -> Output:
-        """Call the module. A cancel and the time limit interrupt it; with `settle` a cancel waits until it has ended."""
+    async def run(self, given: bytes, host: Host, *, settle: bool, first: Callable[[], None] = lambda: None) -> Output:
+        """Call the module. A cancel and the time limit interrupt it; with `settle` a cancel waits until it has ended.
+
+        `first` runs before it on the same thread, and what it raises ends the call: a thread of its own would cost as much as
+        the module does.
+        """
         await self._turns.acquire()
         work: asyncio.Future[Output] | None = None
         try:
-            loop = asyncio.get_running_loop()
             slot = self._idle.pop() if self._idle else await asyncio.to_thread(_Slot, self._load, self._wants)
-            began = loop.create_future()
-            work = loop.run_in_executor(_THREADS, self._run, slot, given, host, lambda: loop.call_soon_threadsafe(_tell, began))
+            timer = _Timer(self._bounds.time_ms / 1000)
+            work = asyncio.get_running_loop().run_in_executor(_THREADS, self._run, slot, given, host, first, timer)
             work.add_done_callback(lambda done: self._give_back(slot, done))
-            return await self._watched(work, began, slot, host, settle=settle)
+            return await self._watched(work, timer, slot, host, settle=settle)
         finally:
             if work is None:
                 self._turns.release()
 
-    def _run(self, slot: _Slot, given: bytes, host: Host, begin: Callable[[], object]) -> Output:
-        begin()
+    def _run(self, slot: _Slot, given: bytes, host: Host, first: Callable[[], None], timer: "_Timer") -> Output:
+        first()
+        timer.begin()
         return slot.run(given, self._bounds, host)
 
-    async def _watched(
-        self, work: "asyncio.Future[Output]", began: "asyncio.Future[None]", slot: _Slot, host: Host, *, settle: bool
-    ) -> Output:
+    async def _watched(self, work: "asyncio.Future[Output]", timer: "_Timer", slot: _Slot, host: Host, *, settle: bool) -> Output:
         def interrupt() -> None:
             # The thread may be in the module or in a host function: both are told.
             host.stop()
             slot.engine.increment_epoch()
 
-        def arm(_: object) -> None:
-            late = work.get_loop().call_later(self._bounds.time_ms / 1000, interrupt)
-            work.add_done_callback(lambda done: late.cancel())
-
-        # Waiting for a thread is not the module's time.
-        began.add_done_callback(arm)
+        timer.arm(interrupt)
+        work.add_done_callback(lambda done: timer.cancel())
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -213,3 +207,26 @@ class Program:
         self._turns.release()
         if not done.cancelled() and done.exception() is None:
             self._idle.append(slot)
+
+
+class _Timer:
+    """Says when a module's time is up. Waiting for a thread is not its time; the thread notes when it began, and wakes nobody."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = 0.0
+        self._handle: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        self._began = time.monotonic()
+
+    def arm(self, late: Callable[[], None]) -> None:
+        left = self._began + self._seconds - time.monotonic() if self._began else self._seconds
+        if left <= 0:
+            late()
+        else:
+            self._handle = asyncio.get_running_loop().call_later(left, self.arm, late)
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
