@@ -41,7 +41,7 @@ class Command(Struct, frozen=True, kw_only=True):
     """One program to run. `env` is the whole environment it gets, besides PATH, HOME and what `system.environment` adds.
 
     `hidden` are folders that stay closed even where they lie inside the workspace. `writable` is false for a program that may
-    look at the workspace and not change it.
+    look at the workspace and not change it. `readable` are more folders with programs that this one needs, shown read-only.
     """
 
     argv: tuple[str, ...]
@@ -52,6 +52,7 @@ class Command(Struct, frozen=True, kw_only=True):
     network: Network | None = None
     tier: Tier = "C"
     hidden: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
     writable: bool = True
     stdin: Input = "null"
     separate_stderr: bool = False

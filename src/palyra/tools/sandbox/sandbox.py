@@ -63,15 +63,16 @@ class Sandbox:
         return await self._start(_checked(command, self._hidden), found.tier)
 
     async def _start(self, command: Command, tier: Tier) -> Process:
+        readable = (*self._readable, *command.readable)
         if tier == "B":
             from palyra.tools.sandbox import tier_b
 
-            return await tier_b.start(self._python, command, self._readable)
+            return await tier_b.start(self._python, command, readable)
         from palyra.tools.sandbox import tier_c
 
         assert self._bwrap is not None
         masks = await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
-        return await tier_c.start(tier_c.Tools(self._bwrap, self._python, self._mourner), command, masks, self._readable)
+        return await tier_c.start(tier_c.Tools(self._bwrap, self._python, self._mourner), command, masks, readable)
 
     async def _find(self) -> Probe:
         reasons: list[str] = []
