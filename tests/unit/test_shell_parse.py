@@ -103,6 +103,29 @@ grep -rn TODO src | cut -d: -f1 | sort -u
 ls -la | tail -5
 cat -- -odd-name
 ls ./*.txt
+head -n -5 a.txt
+jq . environment.json
+python --version
+python3 -V
+node --version
+git status
+git status -sb
+git status --porcelain=v1
+git diff
+git diff --stat HEAD~1 -- src
+git diff --cached
+git log --oneline -10
+git log -p --since=2.days src/a.py
+git log -n 3 --format=%H
+git show HEAD:src/a.py
+git branch -a
+git branch --show-current
+git remote -v
+git ls-files
+git blame -L 1,10 a.py
+git grep -n TODO
+git rev-parse --abbrev-ref HEAD
+git diff | head -50
 """.strip().splitlines()
 
 NOT_HARMLESS = """
@@ -159,10 +182,46 @@ sed s/a/b/w\\ out f
 sed -n '1e id' f
 sed -n 1,5w f
 awk '{print}' f
-git status
-git log
-git diff
+git
+git commit -m x
+git stash
+git fetch
+git branch new
+git tag v1
+git remote add a b
+git -c core.pager=sh log
+git -C .. status
+git --exec-path=. status
+git diff --output=x
+git diff --output x
+git diff -U --output=x
+git diff --abbrev --output=x
+git diff --color --output=x
+git log --ext-diff -p
+git diff --no-index /etc/passwd a
+git show --textconv
+git grep -Osh x
+git grep --open-files-in-pager=sh x
+git cat-file --filters HEAD:a
+git blame --contents /etc/passwd a
+git config -l
+git 'status'
+git st*
 python3 -c 1
+python x.py
+python -m pip --version
+python --version x
+npm --version
+cargo --version
+diff --color --to-file=/etc/passwd a
+head -n -o
+jq -c -r -j -a env
+cat .env
+cat src/.env
+cat .git/config
+grep -r x .git
+cat id_rsa
+cat .ssh/config
 bash -c ls
 sh x.sh
 env

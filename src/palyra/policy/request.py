@@ -18,6 +18,7 @@ Groups = Mapping[tuple[str, str], tuple[str, ...]]
 _RESOLVED = re.compile(r"/|(?:/(?!\.{1,2}(?:/|\Z))[^/]+)+")
 _HOUR_MS = 3_600_000
 _HOMES = ("/home", "/Users")
+_SENDING = frozenset({"network", "message", "browser"})
 _LONE_HOMES = ("/root", "/var/root")
 
 
@@ -134,6 +135,17 @@ def domains(scope: Scope) -> list[str]:
     return sorted(found)
 
 
+def sends_private(question: Question) -> bool:
+    """Whether what the model has read and is not public could leave with this call."""
+    return question.label.confidentiality != "public" and sends(question)
+
+
+def sends(question: Question) -> bool:
+    """Whether the call takes anything out. A process does so only if it is given hosts: without, it has no network."""
+    scope = question.scope
+    return bool(scope.hosts or scope.recipients) or not _SENDING.isdisjoint(question.tool.capabilities)
+
+
 def _only_host(question: Question) -> str:
     found = hosts(question.scope)
     return found[0] if len(found) == 1 else ""
@@ -161,6 +173,7 @@ FACTS: dict[str, Callable[[Question], Any]] = {
     "wide": lambda q: wide(q.scope),
     "program": lambda q: q.scope.program,
     "command": lambda q: q.scope.command,
+    "harmless": lambda q: q.scope.harmless,
     "hosts": lambda q: hosts(q.scope),
     "host": _only_host,
     "domains": lambda q: domains(q.scope),
@@ -168,6 +181,7 @@ FACTS: dict[str, Callable[[Question], Any]] = {
     "integrity": lambda q: q.label.integrity,
     "confidentiality": lambda q: q.label.confidentiality,
     "sources": lambda q: q.label.sources,
+    "private_sources": lambda q: q.label.private_sources,
     "origin": lambda q: q.origin,
     "now_ms": lambda q: q.now_ms,
     "hour": lambda q: q.now_ms // _HOUR_MS % 24,

@@ -1,7 +1,8 @@
 """Commands that provably only read inside the workspace: a short list of programs, each with the options it may have.
 
-The rule: everything not listed is not harmless. No path leads up or is absolute, nothing is redirected or expanded but file names,
-and a pattern can never turn into an option. Not listed on purpose: git (it runs what a repository's configuration says), awk, less.
+The rule: everything not listed is not harmless. No path leads up, is absolute or names what file tools never touch; nothing is
+redirected or expanded but file names, and a pattern can never turn into an option. Not listed on purpose: awk, less, and whatever
+runs what a file of the workspace says. What is harmless here is also held to it: it runs where nothing can be written.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from palyra.tools import protected
 from palyra.tools.shell.parse import Word, parse
 
 _ALL = 1_000
@@ -72,11 +74,11 @@ def _fits(rule: Rule, words: Sequence[Word]) -> bool:
 
 def _long(rule: Rule, text: str, waiting: list[Word]) -> str | None:
     name, equals, value = text[2:].partition("=")
-    if name in rule.long:
-        return None if equals else ""
+    if name in rule.long and not equals:
+        return ""
     if name in rule.long_valued and equals:
         return "" if _inside(Word(value)) else None
-    if name in rule.long_valued and waiting:
+    if name in rule.long_valued and waiting and _is_value(waiting[0]):
         return "" if _inside(waiting.pop(0)) else None
     return None
 
@@ -89,7 +91,7 @@ def _short(rule: Rule, text: str, waiting: list[Word]) -> str | None:
         if letter not in rule.valued:
             return None
         rest = text[index + 1 :]
-        if not rest and not waiting:
+        if not rest and not (waiting and _is_value(waiting[0])):
             return None
         value = Word(rest) if rest else waiting.pop(0)
         # The value of a pattern option may hold anything; of others it may be a file.
@@ -97,11 +99,17 @@ def _short(rule: Rule, text: str, waiting: list[Word]) -> str | None:
     return ""
 
 
+def _is_value(word: Word) -> bool:
+    """Some programs take a value only if it is attached, and would read a word that looks like an option as one."""
+    return not word.text.startswith("-") or word.text[1:].isdecimal()
+
+
 def _inside(word: Word) -> bool:
     """Whether a word, if it names a file, names one inside; and whether a pattern stays what it is."""
     if word.glob and (not word.lead or word.lead.startswith("-")):
         return False
-    return not word.text.startswith(("/", "~")) and ".." not in word.text.split("/")
+    parts = word.text.split("/")
+    return not word.text.startswith(("/", "~")) and ".." not in parts and protected.why(word.text) is None
 
 
 # --- programs with a language of their own ----------------------------------------------------------------------------
@@ -166,8 +174,8 @@ def _printf(words: Sequence[Word]) -> bool:
 
 def _jq(words: Sequence[Word]) -> bool:
     """Its language cannot write, but can name other files to read."""
-    names_files = any(name in word.text for word in words[:4] for name in ("import", "include", "input_filename", "env", "ENV"))
-    return not names_files and _fits(_JQ, words)
+    program = next((word.text for word in words if not word.text.startswith("-")), "")
+    return not any(name in program for name in ("import", "include", "env", "ENV")) and _fits(_JQ, words)
 
 
 def _command_v(words: Sequence[Word]) -> bool:
@@ -176,6 +184,22 @@ def _command_v(words: Sequence[Word]) -> bool:
 
 def _date(words: Sequence[Word]) -> bool:
     return all(word.text in ("-u", "-I", "-R", "--utc") or word.text.startswith("+") for word in words)
+
+
+def _version(words: Sequence[Word]) -> bool:
+    return len(words) == 1 and words[0].text in ("--version", "-V")
+
+
+def _git(words: Sequence[Word]) -> bool:
+    """A verb that looks, with options that only choose what is shown.
+
+    Git also does what a repository's configuration says, and that can name programs. `QUIET_GIT` switches off what has a switch;
+    the rest runs where the command does: without network, and where nothing can be written.
+    """
+    if not words or words[0].glob or words[0].quoted:
+        return False
+    rule = _GIT.get(words[0].text)
+    return _version(words) if rule is None else _fits(rule, words[1:])
 
 
 def _names(*text: str) -> frozenset[str]:
@@ -192,6 +216,67 @@ _GREP = Rule(
     text=1,
     instead_of_text="e",
 )
+_DIFF = _names(
+    "stat numstat shortstat summary name-only name-status cached staged patch no-patch raw check color no-color word-diff minimal",
+    "ignore-all-space ignore-space-change ignore-blank-lines exit-code quiet no-ext-diff no-textconv no-renames find-renames",
+)
+_DIFF_VALUED = _names("stat unified word-diff diff-filter color abbrev diff-algorithm find-renames")
+_LOG = Rule(
+    flags="pusbwzaiEFPqc0123456789",
+    valued="nUSG",
+    long=_DIFF
+    | _names(
+        "oneline graph decorate no-decorate all branches tags remotes merges no-merges first-parent reverse follow abbrev-commit",
+        "date-order topo-order relative-date",
+    ),
+    long_valued=_DIFF_VALUED | _names("max-count skip since until after before author committer grep format pretty date decorate"),
+    instead_of_text="SG",
+)
+_GIT: Mapping[str, Rule] = {
+    "blame": Rule(flags="wlsfnetMC", valued="L", long=_names("porcelain line-porcelain show-email")),
+    "branch": Rule(flags="arv", long=_names("all remotes verbose list show-current no-color"), most=0),
+    "cat-file": Rule(flags="pte"),
+    "describe": Rule(long=_names("tags all always long dirty"), long_valued=_names("abbrev match")),
+    "diff": Rule(flags="pubwzaRW", valued="USG", long=_DIFF, long_valued=_DIFF_VALUED, instead_of_text="SG"),
+    "grep": Rule(
+        flags="naiIwEFPGlLcvhHqzpW",
+        valued="eABCm",
+        long=_names("line-number ignore-case word-regexp count files-with-matches cached untracked heading break show-function"),
+        text=1,
+        instead_of_text="e",
+    ),
+    "log": _LOG,
+    "ls-files": Rule(flags="cdmosztu", long=_names("cached deleted modified others stage exclude-standard full-name")),
+    "remote": Rule(flags="v", long=_names("verbose"), most=0),
+    "rev-parse": Rule(
+        long=_names("show-toplevel show-prefix show-cdup abbrev-ref short verify symbolic-full-name git-dir is-inside-work-tree"),
+        long_valued=_names("short"),
+    ),
+    "show": _LOG,
+    "status": Rule(
+        flags="sbvz",
+        long=_names("short branch porcelain long verbose show-stash ignored untracked-files no-renames ahead-behind"),
+        long_valued=_names("porcelain untracked-files ignored"),
+    ),
+    "tag": Rule(flags="l", long=_names("list"), most=0),
+    "version": Rule(most=0),
+}
+# For git, as it reads settings from the environment. The last keeps a folder that only looks like a repository from being one.
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "log.showSignature": "false",
+    "safe.bareRepository": "explicit",
+}
+QUIET_GIT: Mapping[str, str] = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{number}": key for number, key in enumerate(_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_SETTINGS.values())},
+}
 _JQ = Rule(flags="cCMrjaSsenR", long=_names("compact-output raw-output sort-keys slurp exit-status tab"), text=1)
 _SUM = Rule(flags="bt")
 _TEXT = Rule(text=_ALL)
@@ -233,6 +318,8 @@ RULES: Mapping[str, Rule] = {
     "find": Rule(special=_find),
     "fmt": Rule(flags="cstu", valued="wg"),
     "fold": Rule(flags="bs", valued="w"),
+    "gcc": Rule(special=_version),
+    "git": Rule(special=_git),
     "grep": _GREP,
     "head": Rule(flags="qvz0123456789", valued="nc", long=_names("quiet verbose"), long_valued=_names("lines bytes")),
     "hexdump": Rule(flags="bcCdovx", valued="ns"),
@@ -245,13 +332,17 @@ RULES: Mapping[str, Rule] = {
         long=_names("all almost-all human-readable recursive reverse directory inode size full-time group-directories-first"),
         long_valued=_names("color sort time time-style ignore hide format"),
     ),
+    "make": Rule(special=_version),
     "md5sum": _SUM,
     "nl": Rule(flags="p", valued="bhfivnsw"),
+    "node": Rule(special=_version),
     "nproc": Rule(most=0),
     "od": Rule(flags="abcdfiloxsv", valued="AjNtw"),
     "paste": Rule(flags="sz", valued="d"),
     "printf": Rule(special=_printf),
     "pwd": Rule(flags="LP", most=0),
+    "python": Rule(special=_version),
+    "python3": Rule(special=_version),
     "readlink": Rule(flags="efmnqsvz"),
     "realpath": Rule(flags="emLPqsz"),
     "rev": Rule(),

@@ -13,6 +13,7 @@ from palyra.domain.tools import Tier
 from palyra.tools.sandbox.command import Caps, Command, Exit, Network
 from palyra.tools.sandbox.process import Process
 from palyra.tools.sandbox.sandbox import Sandbox
+from palyra.tools.shell.harmless import QUIET_GIT
 
 
 class Gate(Protocol):
@@ -26,13 +27,14 @@ class Egress(Protocol):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """One command line to run, with everything decided."""
+    """One command line to run, with everything decided. What is to read only cannot write in the workspace."""
 
     command: str
     cwd: str
     workspace: str
     hosts: tuple[str, ...]
     caps: Caps
+    reads_only: bool = False
 
 
 class Runner:
@@ -60,6 +62,8 @@ class Runner:
             argv=(shell(), "-c", wanted.command),
             cwd=wanted.cwd,
             workspace=wanted.workspace,
+            env=dict(QUIET_GIT) if wanted.reads_only else {},
+            writable=not wanted.reads_only,
             caps=wanted.caps,
             network=network,
             tier=self.tier,

@@ -75,7 +75,7 @@ class Run:
             command=f"{arguments.command} [network: {', '.join(hosts)}]" if hosts else arguments.command,
             hosts=hosts,
             capabilities=("network",) if hosts else (),
-            harmless=not hosts and harmless(arguments.command),
+            harmless=self._harmless(arguments),
         )
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
@@ -102,6 +102,7 @@ class Run:
             workspace=place.root,
             hosts=_hosts(arguments.hosts),
             caps=self._limits(arguments),
+            reads_only=self._harmless(arguments),
         )
         return await (self._begin if arguments.background else self._run)(wanted, context)
 
@@ -139,6 +140,10 @@ class Run:
         job = await self._jobs.start(context.session_id, wanted)
         text = f"job {job.job_id} runs in the background: read it with shell.jobs, end it with shell.stop"
         return ToolResult(outcome="ok", text=text, data={"job": job.job_id}, label=label(wanted.hosts))
+
+    def _harmless(self, arguments: RunArguments) -> bool:
+        # In tier B a command could read keys in the workspace, so there no command is known to be harmless.
+        return self._runner.tier == "C" and not arguments.hosts and harmless(arguments.command)
 
     def _limits(self, arguments: RunArguments) -> Caps:
         if arguments.background:
