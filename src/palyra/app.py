@@ -14,6 +14,7 @@ from palyra.config import Chosen, Config, Loaded, Provider
 from palyra.domain.errors import ConfigInvalid, PalyraError
 from palyra.domain.events import AdminChanged, Budgets
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
+from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext, ModelProvider
 from palyra.domain.redaction import Redactor
 from palyra.journal import tape, workspace
@@ -32,11 +33,13 @@ from palyra.runtime.hub import Hub
 from palyra.runtime.judging import Judging
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.model_turns import ModelTurns
+from palyra.runtime.pictures import Gallery
 from palyra.runtime.routing import Models, Target
 from palyra.runtime.rules import Rules
 from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
+from palyra.runtime.shelf import Shelf
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.undo import Undoing
 from palyra.runtime.vault import Vault
@@ -50,6 +53,8 @@ from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell import tools as shell
 from palyra.tools.shell.jobs import Jobs
 from palyra.tools.shell.running import Runner
+from palyra.tools.skills import network as skill_network
+from palyra.tools.skills.host import Asked, World
 
 log = logging.getLogger("palyra")
 
@@ -75,6 +80,7 @@ class Daemon:
     sessions: Sessions
     rules: Rules
     undoing: Undoing
+    shelf: Shelf
     jobs: Jobs
     http: HttpClient
     settings: Settings
@@ -87,6 +93,11 @@ class Daemon:
     @property
     def journal_path(self) -> Path:
         return self.home / "journal.db"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever starts or looks at the daemon should know."""
+        return (*self.loaded.notes, *self.chosen.notes, *self.vault.notes, *self.shelf.notes)
 
     async def close(self) -> None:
         """Leave every run where its tape ends; the next start goes on from there."""
@@ -134,7 +145,9 @@ async def start(
 
     hub = Hub()
     lives = LiveSessions(db)
-    model_turns = ModelTurns(hub, models, Assembler(catalogue.specs), redactor, clock)
+    shelf = Shelf(db, catalogue, redactor, home / "skills", _lent_to_skills(forbidden, vault, resolver))
+    await shelf.open()
+    model_turns = ModelTurns(hub, models, Assembler(catalogue.specs, shelf.index), Gallery(db), redactor, clock)
     settings = _settings(loaded.config)
     judging = Judging(db, catalogue, policy, redactor, clock, settings)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
@@ -176,6 +189,7 @@ async def start(
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),
         undoing=Undoing(db, checkpoints, redactor),
+        shelf=shelf,
         jobs=jobs,
         settings=settings,
         http=http,
@@ -225,9 +239,9 @@ def _tools(
 ) -> Catalogue:
     fence = Fence(forbidden)
 
-    def load(artifact_id: str, session_id: str) -> bytes | None:
+    def load(artifact_id: str, session_id: str) -> tuple[bytes, Label] | None:
         found = db.read_from_thread(lambda tx: workspace.artifact(tx, session_id, artifact_id))
-        return found.body if found else None
+        return (found.body, db.read_from_thread(lambda tx: workspace.artifact_label(tx, session_id, artifact_id))) if found else None
 
     async def secret(reference: str, host: str, context: CallContext) -> str:
         return await vault.resolve(
@@ -246,13 +260,25 @@ def _tools(
     return Catalogue(offered)
 
 
+def _lent_to_skills(forbidden: tuple[str, ...], vault: Vault, resolver: Resolver) -> World:
+    async def secret(asked: Asked, context: CallContext) -> str:
+        host = asked.host.partition(":")[0] if asked.host else None
+        reference = f"vault:{asked.name}"
+        return await vault.resolve(
+            reference, principal=context.principal, session=context.session_id, tool=asked.tool, host=host, skill=asked.skill
+        )
+
+    return World(Fence(forbidden), skill_network.http(resolver), secret)
+
+
 def _models(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], http: HttpClient, given: Mapping[str, ModelProvider]) -> Models:
     providers = {name: given.get(name) or _provider(name, settings, env, http) for name, settings in chosen.providers.items()}
     window = loaded.config.models.context_tokens
 
     def target(full: str) -> Target:
         provider, _, model = full.partition("/")
-        return Target(provider, model, chosen.providers[provider].context_tokens or window)
+        given = chosen.providers[provider]
+        return Target(provider, model, given.context_tokens or window, given.vision and given.kind != "demo")
 
     listed = [f"{name}/{model}" for name, settings in chosen.providers.items() for model in settings.models]
     wanted = dict.fromkeys((chosen.default, *chosen.fallbacks, *listed))

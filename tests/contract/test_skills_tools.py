@@ -163,14 +163,17 @@ def test_the_shipped_policy_lets_harmless_tools_run_asks_for_the_network_and_ref
 # --- instructions -----------------------------------------------------------------------------------------------------
 
 
-def test_names_and_descriptions_are_shown_and_bodies_only_when_asked_for(examples: dict[str, TypedTool], ws: Path) -> None:
-    shown = examples["skill.read"].spec.description
-    assert "- slugify: Makes slugs" in shown
-    assert "transliterate" not in shown
+def test_bodies_are_read_only_when_asked_for(examples: dict[str, TypedTool], ws: Path) -> None:
     result = call(examples, ws, "skill.read", name="slugify")
     assert "transliterate" in result.text
     assert result.text.endswith("Files of this skill: slug.wat")
     assert (result.label.integrity, result.label.sources) == ("untrusted", ("skill:slugify",))
+
+
+def test_without_a_name_the_skills_are_listed(examples: dict[str, TypedTool], ws: Path) -> None:
+    result = call(examples, ws, "skill.read")
+    assert [line.partition(":")[0] for line in result.text.splitlines()] == ["- slugify", "- word-count"]
+    assert result.label.sources == ("skill:slugify", "skill:word-count")
 
 
 def test_another_file_of_a_skill_can_be_read_and_nothing_else(examples: dict[str, TypedTool], ws: Path) -> None:

@@ -35,6 +35,9 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
     media_type: str
     name: str = ""
     size: int = 0
+    # In pixels, of an image.
+    width: int = 0
+    height: int = 0
 
 
 class Call(Struct, frozen=True, omit_defaults=True):
@@ -99,6 +102,28 @@ class Shadow(Struct, frozen=True, omit_defaults=True):
     reason: str
     policies: tuple[str, ...] = ()
     policy_version: str = ""
+
+
+class Brought(Struct, frozen=True, omit_defaults=True):
+    """Which entry brought something into the conversation. `seq` 0: before the window; `tape`: another session's, if it is."""
+
+    source: str
+    seq: int = 0
+    tool: str = ""
+    tape: str = ""
+    untrusted: bool = False
+    private: bool = False
+
+
+class Flow(Struct, frozen=True, omit_defaults=True):
+    """The way from what the model has read to where a call could take it.
+
+    `sends_private`: private data would go there and no policy permits that. A wider yes then permits it, because it was said.
+    """
+
+    sources: tuple[Brought, ...]
+    sinks: tuple[str, ...] = ()
+    sends_private: bool = False
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -263,6 +288,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval.requeste
     label: Label = CLEAN
     expires_ms: int = 0
     cost_microusd: int = 0
+    # Absent where the label does not matter: nothing leaves and everything can be taken back.
+    flow: Flow | None = None
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):
@@ -309,6 +336,8 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"
     strategy: str = "session_window_v1"
     tokens_before: int = 0
     tokens_after: int = 0
+    # Of everything that was condensed.
+    label: Label = CLEAN
 
 
 class SessionRestored(Event, frozen=True, kw_only=True, tag="session.restored"):
@@ -409,7 +438,7 @@ class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
 
 
 class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
-    what: Literal["config", "policy", "secret", "pairing", "token", "journal"]
+    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill"]
     action: str
     subject: str = ""
     details: dict[str, Any] = {}

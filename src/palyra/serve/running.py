@@ -116,6 +116,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         catalogue=daemon.catalogue,
         policy=daemon.policy,
         vault=daemon.vault,
+        shelf=daemon.shelf,
         reload_config=partial(app.reload_config, daemon, env),
         access=access,
         streams=streams,
@@ -123,7 +124,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         home=daemon.home,
         journal_path=daemon.journal_path,
         url=url,
-        notes=(*daemon.loaded.notes, *daemon.chosen.notes, *daemon.vault.notes),
+        notes=daemon.notes,
         started_ms=daemon.clock.now_ms(),
         version=palyra.__version__,
     )
@@ -161,7 +162,7 @@ def _banner(daemon: Daemon, url: str, access: Access) -> list[str]:
         f"  home       {daemon.home}",
         f"  workspace  {workspace}",
         f"  model      {daemon.chosen.default}",
-        *(f"  note       {note}" for note in (*daemon.loaded.notes, *daemon.chosen.notes, *daemon.vault.notes)),
+        *(f"  note       {note}" for note in daemon.notes),
         f"  log in     {login}  (once, within ten minutes)",
         "Ctrl-C stops it; what runs goes on when it starts again.",
     ]

@@ -225,6 +225,7 @@ class Host:
             found = files.read(place, _MOST_PARKED)
         if found is None:
             raise NotFound(f"{place.shown}: there is no such file")
+        self._saw(labels.private(f"file:{place.shown}"))
         return found.data
 
     def _write(self, path: str, sight: Sight, start: int, size: int) -> int:
@@ -253,7 +254,7 @@ class Host:
             raise paths.Refused(url.authority, "outside", "a tool that is declared pure cannot POST")
         if self._world.http is None:
             raise paths.Refused(url.authority, "outside", "skills have no network here")
-        self._saw(Label(integrity="untrusted", sources=(f"{url.scheme}://{url.authority}/",)))
+        self._saw(labels.untrusted(f"{url.scheme}://{url.authority}/"))
         headers = {name: self._filled(value, url) for name, value in request.headers.items()}
         sent = msgspec.structs.replace(request, headers=headers)
         answer = self._wait(self._world.http(sent, frozenset(self._wants.hosts), self._context))
@@ -270,7 +271,7 @@ class Host:
 
     def _reveal(self, name: str) -> str:
         value = self._secret(name.removeprefix(_REFERENCE), None)
-        self._saw(Label(confidentiality="secret", sources=(f"skill:{self._skill}",)))
+        self._saw(Label(confidentiality="secret", private_sources=(f"skill:{self._skill}",)))
         return value
 
     def _secret(self, name: str, host: str | None) -> str:

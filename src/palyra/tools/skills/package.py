@@ -9,18 +9,20 @@ import re
 import stat
 import struct
 import unicodedata
-import zipfile
 import zlib
 from collections.abc import Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 
 from palyra.domain.errors import InvalidInput, LimitExceeded
 from palyra.tools.paths import printable
+
+if TYPE_CHECKING:
+    import zipfile
 
 SIGNATURE = "skill.sig"
 MOST_FILES = 512
@@ -70,15 +72,28 @@ def digest(files: Mapping[str, str]) -> str:
 
 def read(source: Path) -> Package:
     """A skill from a folder or from a zip file."""
-    if source.is_dir():
-        return _package(_from_folder(source))
+    name = repr(printable(str(source)))
     try:
-        with source.open("rb") as file:
-            if os.fstat(file.fileno()).st_size > MOST_ARCHIVE:
+        if source.is_dir():
+            return _package(_from_folder(source))
+        # Not waiting: a pipe has no other end.
+        with os.fdopen(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise InvalidInput(f"{name} is neither a folder nor a zip file")
+            if found.st_size > MOST_ARCHIVE:
                 raise LimitExceeded(f"the archive is larger than {MOST_ARCHIVE >> 20} MiB")
             return _package(from_zip(file.read(MOST_ARCHIVE + 1)))
     except FileNotFoundError:
-        raise InvalidInput(f"there is no folder or zip file {printable(str(source))!r}") from None
+        raise InvalidInput(f"there is no folder or zip file {name}") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidInput(f"{name} cannot be read: {(why or type(error).__name__).lower()}") from None
+
+
+def of_archive(data: bytes) -> Package:
+    """A skill from the bytes of a zip file."""
+    return _package(from_zip(data))
 
 
 def _package(files: dict[str, bytes]) -> Package:
@@ -189,24 +204,26 @@ def _read_file(where: Path, path: str, budget: _Budget) -> bytes:
 
 # --- archives ---------------------------------------------------------------------------------------------------------
 
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, struct.error, ValueError, UnicodeError, OSError)
+_BROKEN = (zlib.error, EOFError, NotImplementedError, struct.error, ValueError, UnicodeError, OSError)
 
 
 def from_zip(data: bytes) -> dict[str, bytes]:
     """The files of an archive. One folder around everything is taken off."""
+    import zipfile
+
     if len(data) > MOST_ARCHIVE:
         raise LimitExceeded(f"the archive is larger than {MOST_ARCHIVE >> 20} MiB")
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             return _unwrapped(_unpack(archive))
-    except _BROKEN as error:
+    except (zipfile.BadZipFile, *_BROKEN) as error:
         raise InvalidInput(f"the zip file cannot be read: {str(error)[:200] or type(error).__name__}") from None
     except RuntimeError as error:
         # What zipfile raises for an encrypted entry whose flag was hidden.
         raise InvalidInput(f"the zip file cannot be read: {str(error)[:200]}") from None
 
 
-def _unpack(archive: zipfile.ZipFile) -> dict[str, bytes]:
+def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:
     entries = archive.infolist()
     if len(entries) > MOST_FILES * 2:
         raise LimitExceeded(f"more than {MOST_FILES} files")
@@ -224,7 +241,9 @@ def _unpack(archive: zipfile.ZipFile) -> dict[str, bytes]:
     return files
 
 
-def _check_kind(entry: zipfile.ZipInfo, name: str) -> None:
+def _check_kind(entry: "zipfile.ZipInfo", name: str) -> None:
+    import zipfile
+
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if entry.flag_bits & 0x1:
         raise InvalidInput(f"{printable(name)!r} is encrypted", path=printable(name))
@@ -240,3 +259,17 @@ def _unwrapped(files: dict[str, bytes]) -> dict[str, bytes]:
         return files
     top = tops.pop() + "/"
     return {path.removeprefix(top): data for path, data in files.items() if path.startswith(top)}
+
+
+def to_zip(files: Mapping[str, bytes]) -> bytes:
+    """An archive of these files, without times or owners, so that the same files give the same bytes."""
+    import zipfile
+
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for path in sorted(files):
+            entry = zipfile.ZipInfo(path)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(entry, files[path])
+    return made.getvalue()

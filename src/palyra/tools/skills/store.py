@@ -28,6 +28,7 @@ from palyra.tools.skills.package import Package
 from palyra.tools.skills.signing import Publishers
 
 State = Literal["quarantined", "enabled", "trusted"]
+Source = Path | bytes
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -43,6 +44,8 @@ class Record(Struct, frozen=True, kw_only=True):
     state: State = "quarantined"
     vouched: Literal["", "publisher", "operator"] = ""
     signer: str = ""
+    # skill.sig as it came, for whoever gets the skill from here.
+    signature: str = ""
     generated: bool = False
     installed_ms: int = 0
 
@@ -57,6 +60,10 @@ class Proposal(Struct, frozen=True, kw_only=True):
     permissions: tuple[Permission, ...]
     # What the installed version was not granted; everything, if none is installed.
     added: tuple[Permission, ...]
+    # What the installed version was granted and this one does not ask for.
+    dropped: tuple[Permission, ...] = ()
+    # Files that are not as they are installed: "new", "changed" or "gone".
+    changes: dict[str, str] = {}
     updates: bool
     signer: str
     publisher: str
@@ -82,6 +89,10 @@ class _Checked(Struct, frozen=True):
     manifest: Manifest
     signer: str
 
+    @property
+    def digests(self) -> dict[str, str]:
+        return {path: sha256(data).hexdigest() for path, data in self.package.files.items()}
+
 
 class Skills:
     """Everything here blocks on files, and `look` and `install` compile: call it off the event loop."""
@@ -98,11 +109,11 @@ class Skills:
 
     # --- installing ---------------------------------------------------------------------------------------------------
 
-    def look(self, source: Path, *, generated: bool = False) -> Proposal:
-        """Check a folder or zip file and say what it asks for. Changes nothing but the cache of compiled modules."""
+    def look(self, source: Source, *, generated: bool = False) -> Proposal:
+        """Check a folder, a zip file or its bytes, and say what it asks for. Changes nothing but the cache of compiled modules."""
         return self._proposal(self._checked(source), generated=generated)
 
-    def install(self, source: Path, *, confirm: str = "", generated: bool = False) -> Record | Proposal:
+    def install(self, source: Source, *, confirm: str = "", generated: bool = False) -> Record | Proposal:
         """Install or update. What asks for something new comes back as a proposal until it is confirmed by its digest."""
         checked = self._checked(source)
         with self._locked():
@@ -113,8 +124,8 @@ class Skills:
                 return proposal
             return self._put(checked, proposal, generated=generated)
 
-    def _checked(self, source: Path) -> _Checked:
-        skill = package.read(source)
+    def _checked(self, source: Source) -> _Checked:
+        skill = package.of_archive(source) if isinstance(source, bytes) else package.read(source)
         head = front_matter.read(skill.files["SKILL.md"])
         signer = signing.signer(skill) or ""
         told = skill.files.get("skill.toml")
@@ -132,6 +143,7 @@ class Skills:
         publisher = "" if generated else self.publishers.name_of(checked.signer)
         digest = checked.package.digest
         state: State = "trusted" if publisher else "quarantined"
+        granted = before.granted if before else ()
         if before is not None and before.digest == digest and before.state != "quarantined":
             state = before.state
         return Proposal(
@@ -140,7 +152,9 @@ class Skills:
             version=checked.head.version,
             digest=digest,
             permissions=asked,
-            added=manifest.added(before.granted if before else (), asked),
+            added=manifest.added(granted, asked),
+            dropped=manifest.added(asked, granted),
+            changes=_changes(before.files, checked.digests) if before else {},
             updates=before is not None,
             signer=checked.signer,
             publisher=publisher,
@@ -156,11 +170,12 @@ class Skills:
             version=proposal.version,
             digest=proposal.digest,
             folder=f"{proposal.name}@{proposal.digest[:12]}-{secrets.token_hex(4)}",
-            files={path: sha256(data).hexdigest() for path, data in checked.package.files.items()},
+            files=checked.digests,
             granted=proposal.permissions,
             state=proposal.state,
             vouched="publisher" if proposal.publisher else before.vouched if same and before else "",
             signer=proposal.signer,
+            signature=checked.package.signature.decode() if proposal.signer else "",
             generated=generated,
             installed_ms=self._now_ms(),
         )
@@ -253,6 +268,13 @@ class Skills:
             raise Conflict(f"{path} of the skill {record.name} was changed after it was installed: install it again")
         return data
 
+    def export(self, record: Record) -> bytes:
+        """The skill as a zip file, with its signature; the same skill gives the same bytes."""
+        files = {path: self.read(record, path) for path in record.files}
+        if record.signature:
+            files[package.SIGNATURE] = record.signature.encode()
+        return package.to_zip(files)
+
     def check_current(self, record: Record) -> None:
         """Refuse what a record said if the skill was updated, removed or judged anew since. One small file, for every call."""
         now = self._record(record.name)
@@ -308,6 +330,11 @@ class Skills:
             yield
         finally:
             os.close(descriptor)
+
+
+def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
+    found = {path: "changed" if path in before else "new" for path, digest in after.items() if before.get(path) != digest}
+    return dict(sorted({**found, **{path: "gone" for path in before if path not in after}}.items()))
 
 
 def _write_new(where: Path, data: bytes) -> None:

@@ -10,14 +10,15 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from palyra.domain import labels
 from palyra.domain.errors import InvalidInput, NotFound
-from palyra.domain.labels import CLEAN, Label
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools import work
 from palyra.tools.catalogue import Arguments, TypedTool, declare
-from palyra.tools.skills import schema, wasm
+from palyra.tools.skills import index, schema, wasm
 from palyra.tools.skills.host import Host, World
+from palyra.tools.skills.index import label_of
 from palyra.tools.skills.manifest import ToolEntry
 from palyra.tools.skills.schema import Check
 from palyra.tools.skills.store import Listed, Skills
@@ -26,7 +27,7 @@ from palyra.tools.skills.store import Listed, Skills
 _SLACK_MS = 20_000
 _INPUT_BYTES = 1 << 20
 _MOST_READ = 128 << 10
-_SHOWN_DESCRIPTION = 300
+_MOST_LISTED = 500
 
 
 def tools(skills: Skills, world: World) -> tuple[TypedTool, ...]:
@@ -34,16 +35,12 @@ def tools(skills: Skills, world: World) -> tuple[TypedTool, ...]:
     offered = [listed for listed in skills.all() if listed.state != "quarantined"]
     if not offered:
         return ()
-    return (SkillRead(skills, offered), *(tool for listed in offered for tool in tools_of(skills, listed, world)))
+    return (SkillRead(skills), *(tool for listed in offered for tool in tools_of(skills, listed, world)))
 
 
 def tools_of(skills: Skills, listed: Listed, world: World) -> tuple["SkillTool", ...]:
     """The WASM tools of one skill; for the operator this is also how to try one that is in quarantine."""
     return tuple(SkillTool(skills, listed, entry, world) for entry in skills.entries(listed.record))
-
-
-def label_of(listed: Listed) -> Label:
-    return CLEAN if listed.state == "trusted" else Label(integrity="untrusted", sources=(f"skill:{listed.record.name}",))
 
 
 # --- WASM tools -------------------------------------------------------------------------------------------------------
@@ -154,21 +151,20 @@ def _load(skills: Skills, listed: Listed, module: str, engine: Any) -> Any:
 
 
 class SkillReadArguments(Arguments, frozen=True, kw_only=True):
-    name: Annotated[str, Meta(description="Of the skill")]
+    name: Annotated[str, Meta(description="Of the skill; without it, the skills are listed")] = ""
     file: Annotated[str, Meta(description="Another text file of the skill")] = ""
 
 
 class SkillRead:
-    """`skill.read`: its description lists the skills; a body is loaded when it is asked for."""
+    """`skill.read`: a body is loaded when it is asked for. What skills there are stands in the prompt."""
 
     argument_type = SkillReadArguments
 
-    def __init__(self, skills: Skills, offered: list[Listed]) -> None:
+    def __init__(self, skills: Skills) -> None:
         self._skills = skills
-        names = "".join(f"\n- {each.record.name}: {_short(each.record.description)}" for each in offered)
         self.spec = declare(
             "skill.read",
-            f"Read the instructions of a skill before doing what it is for. Skills:{names}",
+            "Read the instructions of a skill before doing what it is for.",
             SkillReadArguments,
             effect="pure",
             limits=Limits(time_ms=10_000, input_bytes=8 << 10, output_bytes=_MOST_READ),
@@ -189,6 +185,8 @@ class SkillRead:
         return await work.results_in(lambda stop: self._read(arguments), arguments.name)
 
     def _read(self, arguments: SkillReadArguments) -> ToolResult:
+        if not arguments.name:
+            return self._list()
         # Looked up anew, so that a skill that was put in quarantine a moment ago is not read.
         listed = self._skills.get(arguments.name)
         if listed.state == "quarantined":
@@ -205,6 +203,7 @@ class SkillRead:
             text += f"\n\nFiles of this skill: {', '.join(others)}"[:2000] if others else ""
         return ToolResult(outcome="ok", text=text, label=label_of(listed))
 
-
-def _short(description: str) -> str:
-    return description if len(description) <= _SHOWN_DESCRIPTION else description[: _SHOWN_DESCRIPTION - 1] + "…"
+    def _list(self) -> ToolResult:
+        offered = [listed for listed in self._skills.all() if listed.state != "quarantined"][:_MOST_LISTED]
+        lines = [f"- {each.record.name}: {index.short(each)}" for each in offered]
+        return ToolResult(outcome="ok", text="\n".join(lines) or "there are no skills", label=labels.join(map(label_of, offered)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from palyra.runtime.runs import Runs
     from palyra.runtime.session_verbs import Sessions
     from palyra.runtime.settings import ConfigReloaded
+    from palyra.runtime.shelf import Shelf
     from palyra.runtime.undo import Undoing
     from palyra.runtime.vault import Vault
     from palyra.tools.catalogue import Catalogue
@@ -66,6 +67,7 @@ class Parts:
     catalogue: "Catalogue"
     policy: "PolicyStore"
     vault: "Vault"
+    shelf: "Shelf"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     access: "Access"
     streams: "Streams"
