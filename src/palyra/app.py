@@ -11,6 +11,7 @@ import msgspec
 
 from palyra import config
 from palyra.config import Chosen, Config, Loaded, Provider
+from palyra.config import mcp as mcp_settings
 from palyra.domain.errors import ConfigInvalid, PalyraError
 from palyra.domain.events import AdminChanged, Budgets
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
@@ -32,6 +33,7 @@ from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
 from palyra.runtime.judging import Judging
 from palyra.runtime.live import LiveSessions
+from palyra.runtime.mcp import Mcp, Opener
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.pictures import Gallery
 from palyra.runtime.routing import Models, Target
@@ -82,6 +84,7 @@ class Daemon:
     undoing: Undoing
     shelf: Shelf
     jobs: Jobs
+    mcp: Mcp
     http: HttpClient
     settings: Settings
     reloader: "asyncio.Task[None]"
@@ -103,6 +106,7 @@ class Daemon:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
         await self.gateway.close()
+        await self.mcp.close()
         await self.jobs.close()
         await self.http.close()
         await self.vault.close()
@@ -143,6 +147,9 @@ async def start(
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
 
+    mcp_opener = Opener(home / "mcp", runner.sandbox, resolver, vault, lambda ref: config.secret(ref, env), closed=forbidden)
+    mcp = Mcp(db, catalogue, mcp_opener)
+
     hub = Hub()
     lives = LiveSessions(db)
     shelf = Shelf(db, catalogue, redactor, home / "skills", _lent_to_skills(forbidden, vault, resolver))
@@ -171,6 +178,7 @@ async def start(
             log.error("a change of policy could not be recorded: %s", error.message)
 
     await gateway.start()
+    await mcp.apply(mcp_settings.servers(given))
     return Daemon(
         loaded=loaded,
         chosen=chosen,
@@ -191,6 +199,7 @@ async def start(
         undoing=Undoing(db, checkpoints, redactor),
         shelf=shelf,
         jobs=jobs,
+        mcp=mcp,
         settings=settings,
         http=http,
         reloader=asyncio.create_task(watch(policy, policy_changed)),
@@ -312,18 +321,20 @@ async def _record_reload(db: Database, change: Reloaded) -> None:
 
 
 # What takes effect without a restart; everything else is said to need one.
-_LIVE = ("budgets.", "approvals.", "mailbox.", "log.")
+_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.")
 
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
     """Read the config again and apply what can be applied. A file with problems is ConfigInvalid and changes nothing."""
     before = {shown.key: shown.value for shown in config.show(daemon.loaded)}
     fresh = await asyncio.to_thread(config.load, daemon.home, env)
-    changed = sorted(shown.key for shown in config.show(fresh) if before.get(shown.key) != shown.value)
+    after = {shown.key: shown.value for shown in config.show(fresh)}
+    changed = sorted(key for key in {**before, **after} if before.get(key) != after.get(key))
     live = tuple(key for key in changed if key.startswith(_LIVE))
     now = _settings(fresh.config)
     settings = daemon.settings
     settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
+    await daemon.mcp.apply(mcp_settings.servers(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     reloaded = ConfigReloaded(live, tuple(key for key in changed if key not in live))
     event = AdminChanged(what="config", action="reloaded", details=msgspec.to_builtins(reloaded))

@@ -2,7 +2,7 @@
 
 from palyra.config.providers import DEMO, OLLAMA_URL, Chosen, Detected, choose, detect
 from palyra.config.reading import FILE, Loaded, Problem, Shown, check, home_folder, load, secret, show
-from palyra.config.schema import Config, Provider
+from palyra.config.schema import Config, McpServer, Provider
 from palyra.config.writing import make_private, set_value, set_values, unset_value, write_private
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Config",
     "Detected",
     "Loaded",
+    "McpServer",
     "Problem",
     "Provider",
     "Shown",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 from msgspec import Struct
 
-from palyra.config import rules, schema
+from palyra.config import mcp, rules, schema
 from palyra.config.rules import PREFIX, SPECIAL
 from palyra.config.schema import NAME, Config, Section, Setting
 from palyra.domain.errors import ConfigInvalid, InvalidInput
@@ -100,7 +100,7 @@ def secret(reference: str, env: Mapping[str, str]) -> str:
     if scheme == "env":
         value = env.get(target, "")
         if not value:
-            raise ConfigInvalid(f"the environment variable {target} is not set; a provider's api_key refers to it")
+            raise ConfigInvalid(f"the environment variable {target} is not set; a setting refers to it")
         return value
     try:
         value = Path(target).read_text(encoding="utf-8").strip()
@@ -168,7 +168,8 @@ class _Reader:
         self._path = path
         self._text = ""
         self._scan: toml_text.Scan | None = None
-        self._named: dict[str, None] = {}
+        # The tables whose names the user chose, as (section, name).
+        self._named: dict[tuple[str, str], None] = {}
 
     def problem(self, path: tuple[str, ...], message: str, *, suggestion: str = "", variable: str = "", line: int = 0) -> None:
         if not variable and not line and self._scan:
@@ -211,15 +212,18 @@ class _Reader:
     def _members(self, inner: type[Section], data: dict[str, Any], path: tuple[str, ...]) -> None:
         for name, value in data.items():
             if not isinstance(value, dict):
-                self.problem((*path, name), "must be a table, with a kind")
-            elif self._good_name(name):
-                self._named[name] = None
+                self.problem((*path, name), "must be a table" + (", with a kind" if path[0] == "providers" else ""))
+            elif self._good_name(path[0], name):
+                self._named[path[0], name] = None
                 self._walk(inner, value, (*path, name))
 
-    def _good_name(self, name: str, variable: str = "") -> bool:
+    def _good_name(self, section: str, name: str, variable: str = "") -> bool:
         good = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name == name.lower()
+        whose = "a provider's name"
+        if section == "mcp":
+            good, whose = mcp.good_name(name), "an MCP server's name"
         if not good:
-            self.problem(("providers", name), "a provider's name is small letters, digits and dashes", variable=variable)
+            self.problem((section, name), f"{whose} is small letters, digits and dashes", variable=variable)
         return good
 
     def _leaf(self, path: tuple[str, ...], value: Any) -> None:
@@ -241,17 +245,17 @@ class _Reader:
             if not variable.startswith(PREFIX) or variable in SPECIAL:
                 continue
             path = tuple(variable[len(PREFIX) :].lower().split("__"))
-            if path[0] == "providers" and len(path) == 3:
-                path = (path[0], self._known_as(path[1]), path[2])
+            if path[0] in ("providers", "mcp") and len(path) == 3:
+                path = (path[0], self._known_as(path[0], path[1]), path[2])
             setting = find(path)
             if setting is None:
                 self.problem((), "there is no such setting", suggestion=rules.nearest_variable(variable), variable=variable)
-            elif NAME not in setting.path or self._good_name(path[1], variable):
+            elif NAME not in setting.path or self._good_name(path[0], path[1], variable):
                 self._override(setting, path, variable, env[variable])
 
-    def _known_as(self, name: str) -> str:
+    def _known_as(self, section: str, name: str) -> str:
         # A variable cannot have a dash in its name.
-        return next((known for known in self._named if known.replace("-", "_") == name), name)
+        return next((known for of, known in self._named if of == section and known.replace("-", "_") == name), name)
 
     def _override(self, setting: Setting, path: tuple[str, ...], variable: str, text: str) -> None:
         try:
@@ -262,8 +266,8 @@ class _Reader:
         if message := rules.objection(path, value):
             self.problem(path, message, variable=variable)
             return
-        if path[0] == "providers":
-            self._named[path[1]] = None
+        if NAME in setting.path:
+            self._named[path[0], path[1]] = None
         self.values[path] = (value, variable)
 
     def _refuse(self, setting: Setting, path: tuple[str, ...], value: Any, variable: str = "") -> None:
@@ -274,12 +278,16 @@ class _Reader:
     def config(self) -> Config | None:
         """The Config, once everything that depends on more than one value has been looked at."""
         blamed = {problem.key for problem in self.problems}
-        for name in self._named:
+        providers = [name for section, name in self._named if section == "providers"]
+        for name in providers:
             key = ("providers", name, "kind")
             if key not in self.values and ".".join(key) not in blamed:
                 accepts = next(each.accepts for each in schema.settings() if each.path[-1] == "kind")
                 self.problem(key, f"is missing; set it to {accepts}")
-        if any(("providers", name, "kind") not in self.values for name in self._named):
+        for section, name in self._named:
+            if section == "mcp" and not any(path[:2] == (section, name) for path in self.values):
+                self.problem((section, name), "needs a command, or a url")
+        if any(("providers", name, "kind") not in self.values for name in providers):
             return None
         config = msgspec.convert(schema.tree({path: value for path, (value, _) in self.values.items()}), Config)
         for path, message, suggestion in rules.contradictions(config):

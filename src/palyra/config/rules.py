@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from palyra.config import schema
+from palyra.config import mcp, schema
 from palyra.config.schema import Config, Provider
 
 PREFIX = "PALYRA_"
@@ -23,6 +23,8 @@ _REFERENCE = 'write "env:NAME" for an environment variable or "file:/path" for a
 
 def objection(path: tuple[str, ...], value: Any) -> str:
     """What is wrong with one value of the right type. Never repeats the value."""
+    if path[0] == "mcp":
+        return mcp.objection(path[-1], value)
     match path[-1]:
         case "api_key" if value and not _is_reference(value):
             return f"holds something that is not a reference; a key does not belong in this file: {_REFERENCE}"
@@ -51,6 +53,7 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
             yield ("providers", name, "script"), "is missing; a scripted provider needs the path of its script", ""
         if provider.script and provider.kind != "scripted":
             yield ("providers", name, "script"), f"belongs to kind scripted, and this provider is {provider.kind}", ""
+    yield from mcp.contradictions(config)
     known = [*config.providers, *WELL_KNOWN]
     for key, chosen in (("default", [config.models.default]), ("fallbacks", config.models.fallbacks)):
         for choice in chosen:
@@ -69,6 +72,7 @@ def notes(home: Path, config: Config, env: Mapping[str, str]) -> Iterator[str]:
             yield f"providers.{name}.api_key refers to the file {target}, which cannot be read"
         if _sends_key_in_the_clear(provider):
             yield f"providers.{name} sends its key over plain http; use https in base_url"
+    yield from mcp.notes(config, env)
     try:
         mode = stat.S_IMODE(home.stat().st_mode)
     except OSError:

@@ -43,8 +43,25 @@ class Provider(Section, frozen=True, kw_only=True):
     api_key: Annotated[str, says('where the key is: "env:NAME" or "file:/path", never the key itself')] = ""
     models: Annotated[Words, says("model names it offers; the first is its default")] = ()
     context_tokens: Annotated[int, says("window of its models; 0: models.context_tokens", least=0)] = 0
+    vision: Annotated[bool, says("its models can look at images; false: they are told that there was one")] = True
     timeout_ms: Annotated[int, says("longest silence on a call before it counts as failed", least=1_000)] = 2 * MINUTE_MS
     script: Annotated[str, says("path of the script, for kind scripted only")] = ""
+
+
+class McpServer(Section, frozen=True, kw_only=True):
+    command: Annotated[str, says("program of a server that runs here, in the sandbox")] = ""
+    args: Annotated[Words, says("its arguments")] = ()
+    env: Annotated[Words, says('its environment, "NAME=value"; a secret as "NAME=vault:NAME", env: or file:')] = ()
+    folder: Annotated[str, says("folder that it works in and may see; empty: one of its own in the home folder")] = ""
+    writable: Annotated[bool, says("whether it may change that folder")] = True
+    readable: Annotated[Words, says("more folders that it may read: where its program is installed")] = ()
+    hosts: Annotated[Words, says("hosts that its program may reach; none: no network")] = ()
+    tier: Annotated[Literal["B", "C"], says("sandbox tier that it must have at least")] = "C"
+    url: Annotated[str, says("address of a server that runs elsewhere and speaks streamable HTTP")] = ""
+    headers: Annotated[Words, says('sent with each request, "Name: value"; a secret as "Authorization: Bearer vault:NAME"')] = ()
+    enabled: Annotated[bool, says("whether it is used")] = True
+    timeout_ms: Annotated[int, says("longest that one call may take", least=1_000)] = MINUTE_MS
+    trusted: Annotated[bool, says("believe what it says about the effects of its tools")] = False
 
 
 class PolicyFiles(Section, frozen=True, kw_only=True):
@@ -84,6 +101,11 @@ class Mailbox(Section, frozen=True, kw_only=True):
     depth: Annotated[int, says("messages that may wait for a busy session", least=1, most=1_000)] = 8
 
 
+class Browser(Section, frozen=True, kw_only=True):
+    enabled: Annotated[bool, says("offer the browser tools where Playwright and Chromium are installed")] = True
+    chromium: Annotated[str, says("path of the Chromium to use; empty: the one that is found")] = ""
+
+
 class Rehearsal(Section, frozen=True, kw_only=True):
     tools: Annotated[bool, says("offer the tools that only pretend to have effects, for trying out crashes")] = False
 
@@ -96,12 +118,14 @@ class Config(Section, frozen=True, kw_only=True):
     server: Server = Server()
     models: Models = Models()
     providers: dict[str, Provider] = msgspec.field(default_factory=dict)
+    mcp: dict[str, McpServer] = msgspec.field(default_factory=dict)
     policy: PolicyFiles = PolicyFiles()
     approvals: Approvals = Approvals()
     budgets: Budgets = Budgets()
     limits: Limits = Limits()
     workspace: Workspace = Workspace()
     mailbox: Mailbox = Mailbox()
+    browser: Browser = Browser()
     rehearsal: Rehearsal = Rehearsal()
     log: Log = Log()
 

@@ -117,6 +117,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         policy=daemon.policy,
         vault=daemon.vault,
         shelf=daemon.shelf,
+        mcp=daemon.mcp,
         reload_config=partial(app.reload_config, daemon, env),
         access=access,
         streams=streams,

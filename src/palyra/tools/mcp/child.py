@@ -58,7 +58,7 @@ Spawn = Callable[[Sequence[str], Mapping[str, str], str], Awaitable[Child]]
 
 def environment(home: str, given: Mapping[str, str]) -> dict[str, str]:
     """What a server's program is told about the machine: next to nothing, and what the operator set."""
-    return {"PATH": PATH, "HOME": home, "LANG": "C.UTF-8", **given}
+    return {"PATH": PATH, **({"HOME": home} if home else {}), "LANG": "C.UTF-8", **given}
 
 
 async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Child:

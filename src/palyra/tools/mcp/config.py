@@ -1,4 +1,4 @@
-"""What the operator says about one MCP server. Plain values; nothing here is imported but the standard library."""
+"""What the operator says about one MCP server. Plain values, so that reading the settings costs nothing."""
 
 import re
 from collections.abc import Mapping
@@ -7,12 +7,13 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from palyra.domain.errors import ConfigInvalid
+from palyra.domain.tools import Tier
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 # Shorter values (a number, a name of a zone) are everywhere, and hiding them hides the message.
 _SHORTEST_SECRET = 8
 # The environment also holds paths and zones, which answers are about.
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.I)
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|(?:^|_)AUTH(?:_|$)", re.I)
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -22,6 +23,9 @@ class ServerConfig:
 
     `env` and `headers` may hold secrets, so they are never printed. `trusted` says that the operator believes what the server says
     about the effects of its tools; it changes nothing else.
+
+    The rest is for a program in the sandbox: `folder` is what it works in, else it has one of its own; `readable` are more folders
+    that it may look into, `hosts` what it may reach, `tier` the walls it must have at least.
     """
 
     name: str
@@ -33,6 +37,13 @@ class ServerConfig:
     enabled: bool = True
     timeout_ms: int = 60_000
     trusted: bool = False
+    folder: str = ""
+    writable: bool = True
+    readable: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    tier: Tier = "none"
+    # What was looked up for `env` and `headers`, to be hidden wherever it turns up.
+    confidential: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -64,7 +75,7 @@ class ServerConfig:
     def without_secrets(self, text: str) -> str:
         """A text as it may be shown: a server can repeat what it was given in confidence."""
         kept = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
-        for value in (*self.headers.values(), *kept):
+        for value in (*self.confidential, *self.headers.values(), *kept):
             # `Bearer x` is two things, and the first is no secret.
             for secret in (value, value.rpartition(" ")[2]):
                 if len(secret) >= _SHORTEST_SECRET:

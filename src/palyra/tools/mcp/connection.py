@@ -5,25 +5,27 @@ is never called.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import Conflict, NotFound, Unavailable
+from palyra.domain.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.domain.tools import ToolResult
 from palyra.tools.mcp import known, results, wire
 from palyra.tools.mcp.config import ServerConfig
 from palyra.tools.mcp.declared import Declared, Listed, listed
 from palyra.tools.mcp.http import header_value
-from palyra.tools.mcp.known import Accepted, Known, Pending
+from palyra.tools.mcp.known import Accepted, Known
 from palyra.tools.mcp.session import Headers, Link, Progress, Session
+from palyra.tools.mcp.status import Pending, State, Status, together
 from palyra.tools.mcp.tool import McpTool
 from palyra.tools.mcp.wire import ErrorAnswer, NotSent, TookTooLong
 
-State = Literal["disabled", "starting", "ready", "waiting", "failed", "stopped"]
+# What was configured, with every reference in it looked up.
+Resolve = Callable[[ServerConfig], Awaitable[ServerConfig]]
 
 
 class Pace(Struct, frozen=True):
@@ -38,34 +40,27 @@ class Pace(Struct, frozen=True):
     patience_s: float = 5.0
 
 
-class Status(Struct, frozen=True):
-    """`starts` counts how often it was connected. `log` is the end of what it wrote to its standard error."""
-
-    name: str
-    state: State
-    detail: str = ""
-    transport: Literal["stdio", "http"] = "stdio"
-    server: str = ""
-    protocol: str = ""
-    tools: tuple[str, ...] = ()
-    pending: tuple[Pending, ...] = ()
-    problems: tuple[str, ...] = ()
-    starts: int = 0
-    log: str = ""
+async def as_it_is(config: ServerConfig) -> ServerConfig:
+    return config
 
 
 class Connection:
+    """`resolve` is asked anew for each connection: what a reference stands for may have changed."""
+
     def __init__(
         self,
         config: ServerConfig,
         accepted: Known,
-        open_link: Callable[[], Link],
+        open_link: Callable[[ServerConfig], Link],
         *,
+        resolve: Resolve = as_it_is,
         pace: Pace,
         changed: Callable[[], None],
         log: Callable[[], str],
     ) -> None:
+        self._given = config
         self._config = config
+        self._resolve = resolve
         self._known = accepted
         self._open_link = open_link
         self._pace = pace
@@ -115,7 +110,11 @@ class Connection:
             self._up.clear()
             self._news.set()
 
-        session = Session(self._open_link(), changed=self._news.set, ended=ended)
+        try:
+            self._config = await self._resolve(self._given)
+        except PalyraError as error:
+            return error.message
+        session = Session(self._open_link(self._config), changed=self._news.set, ended=ended)
         try:
             await session.open(self._pace.greeting_s)
             await self._list(session)
@@ -186,6 +185,9 @@ class Connection:
             problems=self._listed.problems,
             starts=self._starts,
             log=self._config.without_secrets(self._log()),
+            where=self._config.authority or self._config.command,
+            tier="" if self._config.url else self._config.tier,
+            fingerprint=together(self.pending),
         )
 
     def crashed(self, error: BaseException) -> None:
@@ -213,7 +215,7 @@ class Connection:
         params = {"name": tool.called, "arguments": arguments}
         timeout_s = self._config.timeout_ms / 1000
         for last in (False, True):
-            session = await self._ready()
+            session = await self._ready(progress)
             if not any(each == tool for each in self._listed.tools):
                 raise NotSent("the server has changed or removed this tool since it was accepted")
             try:
@@ -225,8 +227,9 @@ class Connection:
                     raise
         raise AssertionError("unreachable")
 
-    async def _ready(self) -> Session:
+    async def _ready(self, progress: Progress) -> Session:
         if not self._up.is_set():
+            progress(f"waiting for {self._config.source} to connect")
             self._wake.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.patience_s):

@@ -12,11 +12,14 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from palyra.tools.mcp import wire
 from palyra.tools.mcp.declared import Declared
+from palyra.tools.mcp.status import Pending
 
 log = logging.getLogger("palyra.mcp")
 
 _MOST_DIFF_LINES = 400
+_MOST_CHANGES, _MOST_WORDS = 12, 120
 
 
 class Accepted(Struct, frozen=True):
@@ -83,22 +86,33 @@ class KnownFiles:
             return {}
 
 
-class Pending(Struct, frozen=True):
-    """A tool that is not offered yet. `change` is for display: what differs from what was accepted, or the whole if it is new."""
-
-    server: str
-    tool: str
-    fingerprint: str
-    new: bool
-    change: str
-
-
 def pending(server: str, declared: Declared, accepted: Accepted | None) -> Pending:
     before = _lines(accepted.shown) if accepted else []
     lines = list(difflib.unified_diff(before, _lines(declared.shown()), "accepted", "now", lineterm="", n=2))[2:]
     if len(lines) > _MOST_DIFF_LINES:
         lines = [*lines[:_MOST_DIFF_LINES], f"… and {len(lines) - _MOST_DIFF_LINES} more lines"]
-    return Pending(server, declared.name, declared.fingerprint, accepted is None, "\n".join(lines))
+    words = _in_words(accepted.shown, declared.shown()) if accepted else "a new tool"
+    return Pending(server, declared.name, declared.fingerprint, accepted is None, "\n".join(lines), words)
+
+
+def _in_words(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """What has changed, named and not quoted."""
+    said = ["its description is another one"] if before.get("description") != now["description"] else []
+    old, new = _arguments(before.get("schema")), _arguments(now["schema"])
+    said += [f"it takes a new argument {name}" for name in new if name not in old]
+    said += [f"it no longer takes {name}" for name in old if name not in new]
+    said += [f"its argument {name} is described otherwise" for name in new if name in old and old[name] != new[name]]
+    if before.get("schema") != now["schema"] and old == new:
+        said.append("its arguments are described otherwise")
+    for key, claim in (("read_only", "changes nothing"), ("idempotent", "may be repeated")):
+        if before.get(key) != now[key]:
+            said.append(f"it {'says now' if now[key] else 'no longer says'} that it {claim}")
+    return "; ".join(wire.clean(each, _MOST_WORDS) for each in said[:_MOST_CHANGES]) or "its name is another one"
+
+
+def _arguments(schema: Any) -> dict[str, Any]:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _lines(shown: dict[str, Any]) -> list[str]:

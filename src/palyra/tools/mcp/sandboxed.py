@@ -1,14 +1,18 @@
-"""A server's program inside the sandbox: a folder of its own to write in, the machine's programs to read, no network but the given.
+"""A server's program inside the sandbox: a folder to work in, the machine's programs to read, no network but the given.
 
 The rule of the sandbox holds: where the machine gives less than the tier that is asked for, the server does not start.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from typing import Protocol
 
+from palyra.domain.errors import Forbidden
 from palyra.domain.tools import Tier
 from palyra.tools.mcp.child import FAREWELL_S, Child, Spawn
+from palyra.tools.mcp.config import ServerConfig
 from palyra.tools.sandbox.command import Caps, Command, Network
 from palyra.tools.sandbox.process import Process
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -17,29 +21,80 @@ from palyra.tools.sandbox.sandbox import Sandbox
 CAPS = Caps(time_s=None, cpu_s=7 * 86_400, output_bytes=1 << 62)
 
 
-def spawner(sandbox: Sandbox, *, tier: Tier = "C", network: Network | None = None, caps: Caps = CAPS) -> Spawn:
-    """How `Servers` starts programs inside `sandbox`. `network` is the one way out, if there is any."""
+class Gate(Protocol):
+    socket_path: str
+
+
+# Opens a way to these hosts and to no others, for as long as the block lasts; see `palyra.tools.net.egress`.
+WayOut = Callable[[frozenset[str]], AbstractAsyncContextManager[Gate]]
+
+
+def spawner(sandbox: Sandbox, *, tier: Tier = "C", caps: Caps = CAPS) -> Spawn:
+    """How `Servers` starts programs inside `sandbox`, with nothing but their own folders."""
 
     async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Child:
-        command = Command(
-            argv=tuple(argv),
-            cwd=cwd,
-            workspace=cwd,
-            env=dict(env),
-            caps=caps,
-            network=network,
-            tier=tier,
-            stdin="pipe",
-            separate_stderr=True,
-        )
-        return _Contained(await sandbox.start(command))
+        return _Contained(await sandbox.start(_command(argv, env, cwd, tier, caps)), AsyncExitStack())
 
     return spawn
 
 
+def spawner_for(config: ServerConfig, sandbox: Sandbox, way_out: WayOut, *, closed: Sequence[str]) -> Spawn:
+    """How this one server's program is started: with the folders and hosts that the operator gave it.
+
+    `closed` are the daemon's own folders: no setting opens them.
+    """
+
+    async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Child:
+        for place in (*([config.folder] if config.folder else []), *config.readable):
+            _check_open(place, closed)
+        async with AsyncExitStack() as stack:
+            network = None
+            if config.hosts:
+                gate = await stack.enter_async_context(way_out(frozenset(config.hosts)))
+                network = Network(gate.socket_path)
+            command = _command(argv, env, cwd, config.tier, CAPS, network, config)
+            return _Contained(await sandbox.start(command), stack.pop_all())
+
+    return spawn
+
+
+def _command(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str,
+    tier: Tier,
+    caps: Caps,
+    network: Network | None = None,
+    config: ServerConfig | None = None,
+) -> Command:
+    return Command(
+        argv=tuple(argv),
+        cwd=cwd,
+        workspace=cwd,
+        env=dict(env),
+        caps=caps,
+        network=network,
+        tier=tier,
+        readable=config.readable if config else (),
+        writable=config.writable if config else True,
+        stdin="pipe",
+        separate_stderr=True,
+    )
+
+
+def _check_open(place: str, closed: Sequence[str]) -> None:
+    real = os.path.realpath(place)
+    if not os.path.isdir(real):
+        raise Forbidden(f"{place} is not a folder; mend folder or readable in the server's settings")
+    for each in map(os.path.realpath, closed):
+        if f"{each}/".startswith(f"{real.rstrip('/')}/") or real.startswith(f"{each}/"):
+            raise Forbidden(f"{place} holds, or is a part of, the daemon's own folder {each}; give the server another one")
+
+
 class _Contained:
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, way_out: AsyncExitStack) -> None:
         self._process = process
+        self._way_out = way_out
         self._output = process.output()
 
     async def read(self) -> bytes:
@@ -60,4 +115,7 @@ class _Contained:
                 await self._process.wait()
 
     async def close(self) -> None:
-        await self._process.__aexit__()
+        try:
+            await self._process.__aexit__()
+        finally:
+            await self._way_out.aclose()

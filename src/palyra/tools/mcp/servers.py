@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,10 +11,11 @@ from palyra.domain.errors import ConfigInvalid, NotFound
 from palyra.tools.mcp import child
 from palyra.tools.mcp.child import Child, Spawn
 from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.connection import Connection, Pace, Status
+from palyra.tools.mcp.connection import Connection, Pace, Resolve, as_it_is
 from palyra.tools.mcp.http import HttpLink, OpenHttp, open_http
-from palyra.tools.mcp.known import Known, Pending
+from palyra.tools.mcp.known import Known
 from palyra.tools.mcp.session import Link
+from palyra.tools.mcp.status import Pending, Status
 from palyra.tools.mcp.stdio import Log, StdioLink
 from palyra.tools.mcp.tool import McpTool
 
@@ -35,6 +37,7 @@ class Servers:
         *,
         spawn: Spawn = child.spawn,
         http: OpenHttp = open_http,
+        resolve: Resolve = as_it_is,
         pace: Pace = Pace(),  # noqa: B008 - frozen
         changed: Callable[[], None] = _nobody,
     ) -> None:
@@ -46,15 +49,26 @@ class Servers:
         self._work = work
         self._spawn = spawn
         self._http = http
-        self._tasks: list[asyncio.Task[None]] = []
+        self._resolve = resolve
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._connections = {config.name: self._connection(config, known, pace) for config in configs if config.enabled}
 
     async def start(self) -> None:
         """Begin to connect, in the background."""
-        for name, connection in self._connections.items():
-            task = asyncio.create_task(connection.run(), name=f"mcp:{name}")
-            task.add_done_callback(partial(_ended, name, connection))
-            self._tasks.append(task)
+        for name in self._connections:
+            self._begin(name)
+
+    async def restart(self, server: str) -> None:
+        """End the connection and its program, and begin anew at once. Its tools stay listed meanwhile. Raises NotFound."""
+        self._connected(server)
+        await _end([self._tasks.pop(server)] if server in self._tasks else [])
+        self._begin(server)
+
+    def _begin(self, name: str) -> None:
+        connection = self._connections[name]
+        task = asyncio.create_task(connection.run(), name=f"mcp:{name}")
+        task.add_done_callback(partial(_ended, name, connection))
+        self._tasks[name] = task
 
     def tools(self) -> tuple[McpTool, ...]:
         """The tools that are accepted, in a stable order. Those of a server that is away stay: calling them says that it is."""
@@ -66,43 +80,53 @@ class Servers:
 
     async def accept(self, server: str, tool: str, fingerprint: str = "") -> None:
         """Offer this tool from now on, for as long as it stays as it is. Raises NotFound, or Conflict for another fingerprint."""
+        await self._connected(server).accept(tool, fingerprint)
+
+    def _connected(self, server: str) -> Connection:
         connection = self._connections.get(server)
         if connection is None:
             raise NotFound(f"there is no MCP server {server[:64]!r} that is enabled")
-        await connection.accept(tool, fingerprint)
+        return connection
 
     def status(self) -> tuple[Status, ...]:
         return tuple(
             self._connections[name].status()
             if config.enabled
-            else Status(name, "disabled", transport="http" if config.url else "stdio")
+            else Status(name, "disabled", transport="http" if config.url else "stdio", where=config.authority or config.command)
             for name, config in self._configs.items()
         )
 
     async def close(self) -> None:
         """End every connection and every program."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        tasks, self._tasks = self._tasks, {}
+        await _end(list(tasks.values()))
 
     def _connection(self, config: ServerConfig, known: Known, pace: Pace) -> Connection:
         errors = Log()
 
-        def link() -> Link:
-            if config.url:
-                return HttpLink(config.url, config.headers, self._http)
-            return StdioLink(self._starter(config), errors)
+        def link(resolved: ServerConfig) -> Link:
+            if resolved.url:
+                return HttpLink(resolved.url, resolved.headers, self._http)
+            return StdioLink(self._starter(resolved), errors)
 
-        return Connection(config, known, link, pace=pace, changed=lambda: self.changed(), log=errors.tail)
+        return Connection(config, known, link, resolve=self._resolve, pace=pace, changed=lambda: self.changed(), log=errors.tail)
 
     def _starter(self, config: ServerConfig) -> Callable[[], Awaitable[Child]]:
         async def start() -> Child:
-            folder = self._work / config.name
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return await self._spawn((config.command, *config.args), child.environment(str(folder), config.env), str(folder))
+            folder = str(self._work / config.name)
+            if not config.folder:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+            # Somebody's own folder is no place for a program's caches, so there its home is whatever the sandbox makes up.
+            env = child.environment("" if config.folder else folder, config.env)
+            return await self._spawn((config.command, *config.args), env, config.folder or folder)
 
         return start
+
+
+async def _end(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _ended(name: str, connection: Connection, task: "asyncio.Task[None]") -> None:

@@ -1,5 +1,6 @@
 """A server's tool as one of ours: same catalogue, same policy, same tape. What it returns was written by others, and says so."""
 
+import os
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments
+from palyra.tools.mcp import wire
 from palyra.tools.mcp.config import ServerConfig
 from palyra.tools.mcp.declared import Declared
 from palyra.tools.mcp.results import MOST_TEXT
@@ -21,6 +23,7 @@ MOST_ARGUMENT_BYTES = 256 << 10
 # Our own limit comes first, so that the server is told that nobody waits any more. A server may have to be started before.
 _GRACE_MS = 12_000
 _MOST_SHOWN = 4_000
+_MOST_WORDS = 200
 
 
 class McpArguments(Arguments, frozen=True, kw_only=True):
@@ -50,8 +53,9 @@ class McpTool:
             description=declared.description,
             parameters=declared.schema,
             effect=declared.effect(trusted=config.trusted),
-            capabilities=("network",) if config.url else ("process",),
+            capabilities=("network",) if config.url else ("process", "network") if config.hosts else ("process",),
             limits=Limits(time_ms=config.timeout_ms + _GRACE_MS, input_bytes=MOST_ARGUMENT_BYTES, output_bytes=MOST_TEXT),
+            tier=config.tier,
             source=config.source,
             yields=Label(integrity="untrusted", sources=(config.source,)),
         )
@@ -76,7 +80,10 @@ class McpTool:
     def scope(self, arguments: object, workspace: str) -> Scope:
         if self._config.url:
             return Scope(hosts=(self._config.authority,))
-        return Scope(program=PurePath(self._config.command).name)
+        named = Scope(program=PurePath(self._config.command).name, hosts=self._config.hosts)
+        if not self._config.folder:
+            return named
+        return msgspec.structs.replace(named, paths=(os.path.realpath(self._config.folder),), workspace=workspace)
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
         return (Subject(self.spec.name, "tool"),)
@@ -85,7 +92,19 @@ class McpTool:
         assert isinstance(arguments, McpArguments)
         body = msgspec.json.format(msgspec.json.encode(arguments.values)).decode()
         body = body if len(body) <= _MOST_SHOWN else f"{body[:_MOST_SHOWN]}\n… [{len(body):,} characters in all]"
-        return Preview("request", f"{self.spec.name} at {self._config.authority or self._config.command}", body)
+        return Preview(
+            "request", f"{self.spec.name} at {self._config.authority or self._config.command}", f"{body}\n{self._about()}"
+        )
+
+    def _about(self) -> str:
+        """What a person should know about who will do it."""
+        words = wire.clean(self.declared.description.partition("\n")[0], _MOST_WORDS)
+        said = [f"it says of itself: {words}"] if words else []
+        if not self._config.url:
+            said.append(f"sandbox: tier {self._config.tier}")
+            said.append(f"folder: {self._config.folder or 'its own'}{'' if self._config.writable else ', to look at only'}")
+            said.append(f"network: {', '.join(self._config.hosts) or 'none'}")
+        return "\n".join(said)
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, McpArguments)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from palyra.runtime.clock import Clock
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
+    from palyra.runtime.mcp import Mcp
     from palyra.runtime.routing import Models
     from palyra.runtime.rules import Rules
     from palyra.runtime.runs import Runs
@@ -68,6 +69,7 @@ class Parts:
     policy: "PolicyStore"
     vault: "Vault"
     shelf: "Shelf"
+    mcp: "Mcp"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     access: "Access"
     streams: "Streams"
@@ -86,6 +88,12 @@ class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class Nothing(Input, frozen=True, kw_only=True):
     """No parameters, or an empty object."""
+
+
+class Upload(Struct, frozen=True):
+    """A body that is not JSON, whole."""
+
+    data: bytes
 
 
 Q = TypeVar("Q", bound=Struct)

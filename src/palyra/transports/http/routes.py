@@ -17,6 +17,8 @@ PARAMETERS: dict[str, str] = {
     "token_id": ULID_PATTERN,
     "artifact_id": "^[0-9a-f]{64}$",
     "position": "^[1-9][0-9]{0,14}$",
+    "skill": "^[a-z0-9]+(-[a-z0-9]+)*$",
+    "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
 }
 PATTERNS = {name: re.compile(pattern.replace("$", r"\Z")) for name, pattern in PARAMETERS.items()}
 
@@ -28,6 +30,14 @@ class Gives:
     status: int
     type: Any = None
     media: bytes = JSON
+
+
+@dataclass(frozen=True)
+class Takes:
+    """A body that is not JSON: its media type, and how large it may be. The handler gets it as an Upload."""
+
+    media: bytes
+    most: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +52,7 @@ class Route(Generic[Q, B]):
     scope: TokenScope | None = "viewer"
     query: type[Q] = Nothing  # type: ignore[assignment]
     body: type[B] | None = None
+    takes: Takes | None = None
     errors: tuple[int, ...] = ()
     # Request headers that change the answer, by name, for the document.
     headers: tuple[tuple[str, str], ...] = ()

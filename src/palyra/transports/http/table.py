@@ -20,9 +20,11 @@ from palyra.runtime.settings import ConfigReloaded
 from palyra.runtime.undo import Undo, Undone
 from palyra.runtime.vault import VaultState
 from palyra.runtime.vault_rules import NewSecret
-from palyra.transports.http import about, admin, journal, policy_tools, runs, sessions, vault, watching, websocket
+from palyra.tools.mcp.status import Status as McpStatus
+from palyra.transports.http import about, admin, journal, mcp, policy_tools, runs, sessions, vault, watching, websocket
 from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.routes import Gives, Route
+from palyra.transports.http.skill_table import SKILLS
 
 # The least any token may do: connectors and workers stand at the bottom.
 ANY_TOKEN: TokenScope = "worker"
@@ -348,6 +350,14 @@ _VAULT: tuple[Route[Any, Any], ...] = (
     Route(method="POST", path="/v1/vault/rotate-key", summary="seal every secret anew under a new master key",
           handler=vault.rotate_key, scope="owner", body=Nothing, gives=_json(vault.KeyRotated), errors=(409,)),
 )  # fmt: skip
+_MCP: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/mcp", summary="MCP servers: their state, their tools, what waits for a yes",
+          handler=mcp.listing, gives=_json(mcp.ServerList)),
+    Route(method="POST", path="/v1/mcp/{server}/accept", summary="offer what a server says of its tools now", handler=mcp.accept,
+          scope="owner", body=mcp.Accept, gives=_json(McpStatus), errors=(409,)),
+    Route(method="POST", path="/v1/mcp/{server}/restart", summary="end a server and begin anew", handler=mcp.restart,
+          scope="owner", body=Nothing, gives=_json(McpStatus), errors=(409,)),
+)  # fmt: skip
 _DECISIONS: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/policy/test", summary="decide every recorded call again under other policies",
           handler=policy_tools.test, scope="owner", query=policy_tools.Against,
@@ -369,4 +379,16 @@ _RULES: tuple[Route[Any, Any], ...] = (
           scope="operator", query=policy_tools.WhichRule, gives=_json(ShownRule)),
 )  # fmt: skip
 
-ROUTES: tuple[Route[Any, Any], ...] = (*_OPEN, *_SESSIONS, *_RUNS, *_JOURNAL, *_ABOUT, *_ADMIN, *_VAULT, *_DECISIONS, *_RULES)
+ROUTES: tuple[Route[Any, Any], ...] = (
+    *_OPEN,
+    *_SESSIONS,
+    *_RUNS,
+    *_JOURNAL,
+    *_ABOUT,
+    *_ADMIN,
+    *_VAULT,
+    *SKILLS,
+    *_MCP,
+    *_DECISIONS,
+    *_RULES,
+)
