@@ -196,7 +196,7 @@ def test_every_value_knows_its_source(tmp_path: Path) -> None:
     assert shown["providers.x.api_key"] == ("env:KEY", f"{path}, line 6")
     assert "sk-secret" not in str(shown)
     # Every setting is shown, once.
-    assert len(shown) == sum("NAME" not in each.path for each in schema.settings()) + 7
+    assert len(shown) == sum("NAME" not in each.path for each in schema.settings()) + 8
 
 
 @pytest.mark.parametrize(

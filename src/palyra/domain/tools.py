@@ -94,7 +94,10 @@ Outcome = Literal["ok", "error", "denied", "cancelled", "interrupted", "timeout"
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What executing a tool gave. `label` adds to what the tool always yields: where this result came from."""
+    """What executing a tool gave. `label` adds to what the tool always yields: where this result came from.
+
+    `images` are data URLs; they are stored, checked by their content, and shown to a model that can see.
+    """
 
     outcome: Outcome
     text: str

@@ -18,6 +18,7 @@ _VERSION: Final = "2023-06-01"
 # The dialect insists on a limit; this one every current model takes.
 DEFAULT_MAX_TOKENS: Final = 8192
 _OPTIONAL: Final = {
+    "images": wire.NO_VISION,
     "cache_control": ("cache_control",),
     "temperature": ("temperature",),
     "native": ("signature", "thinking"),
@@ -84,6 +85,8 @@ class AnthropicMessages:
 
     def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         """Roles alternate, and the results of one turn's calls are together, before anything else the user says."""
+        if "images" in without:
+            request = wire.without_images(request)
         ids = CallIds()
         messages: list[dict[str, Any]] = []
         for message in request.messages:

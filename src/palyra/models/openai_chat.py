@@ -16,6 +16,7 @@ from palyra.models.wire import CallIds, ToolNames
 DIALECT: Final = "openai-chat"
 OPENAI_HOST: Final = "api.openai.com"
 _OPTIONAL: Final = {
+    "images": wire.NO_VISION,
     "stream_options": ("stream_options", "include_usage"),
     # The old name of max_completion_tokens: a refusal names the new one.
     "max_tokens": ("max_completion_tokens",),
@@ -83,6 +84,8 @@ class OpenAIChat:
         return self._endpoint.send_cache_key or self._endpoint.host == OPENAI_HOST
 
     def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
+        if "images" in without:
+            request = wire.without_images(request)
         ids = CallIds(wire.MISTRAL_ID if "mistral" in self._endpoint.host else wire.LEGAL_ID)
         messages: list[dict[str, Any]] = []
         instructions = wire.instructions_of(request)

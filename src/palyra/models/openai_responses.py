@@ -15,6 +15,7 @@ from palyra.models.wire import CallIds, ToolNames
 DIALECT: Final = "openai-responses"
 OPENAI_HOST: Final = "api.openai.com"
 _OPTIONAL: Final = {
+    "images": wire.NO_VISION,
     # Models that do not reason refuse to encrypt their reasoning.
     "include": ("encrypted content", "include"),
     "temperature": ("temperature",),
@@ -85,6 +86,8 @@ class OpenAIResponses:
         return self._endpoint.send_cache_key or self._endpoint.host == OPENAI_HOST
 
     def _input(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
+        if "images" in without:
+            request = wire.without_images(request)
         ids = CallIds()
         items: list[dict[str, Any]] = []
         for message in request.messages:

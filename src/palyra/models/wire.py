@@ -10,13 +10,27 @@ from typing import Any, Final
 
 import msgspec
 
-from palyra.domain.messages import AssistantMessage, Image, ModelCall, ModelRequest, Native, ToolMessage, ToolSchema
+from palyra.domain.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ModelCall,
+    ModelRequest,
+    Native,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 
 _NAME_LENGTH: Final = 64
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9_-]")
 # The strictest of the big ones: OpenAI takes 40 characters, Anthropic this alphabet.
 LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 MISTRAL_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
+# By these a refusal says that the model cannot look at images.
+NO_VISION: Final = ("image_url", "input_image", "image input", "multimodal", "vision", "support image", "images are not")
+_UNSEEN: Final = "[an image, not shown: this model cannot see images]"
 _object: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -119,6 +133,21 @@ def base64_of(image: Image) -> str:
 
 def data_url(image: Image) -> str:
     return f"data:{image.media_type};base64,{base64_of(image)}"
+
+
+def without_images(request: ModelRequest) -> ModelRequest:
+    """For a server whose model cannot look at them: words in their place."""
+
+    def told(message: Message) -> Message:
+        match message:
+            case UserMessage(parts=parts):
+                return UserMessage(tuple(part if isinstance(part, Text) else Text(_UNSEEN) for part in parts))
+            case ToolMessage(images=images) if images:
+                return msgspec.structs.replace(message, text="\n".join((message.text, *[_UNSEEN] * len(images))), images=())
+            case _:
+                return message
+
+    return msgspec.structs.replace(request, messages=tuple(map(told, request.messages)))
 
 
 def result_text(message: ToolMessage) -> str:

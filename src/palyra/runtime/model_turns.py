@@ -5,7 +5,7 @@ Deltas go straight from the provider to the watchers. What is stored is the fini
 
 import asyncio
 import random
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,13 @@ import msgspec
 
 from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, encode
 from palyra.domain.ids import CallId
-from palyra.domain.messages import Channel, Emit, ModelCall, ModelFailure, ModelRequest, Native, Reply
+from palyra.domain.messages import Channel, Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
 from palyra.domain.redaction import Redactor
 from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_failure
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.clock import Clock
 from palyra.runtime.hub import Hub
+from palyra.runtime.pictures import Gallery
 from palyra.runtime.routing import Models, Route, Target
 from palyra.runtime.working import Interrupted, Working
 
@@ -105,10 +106,11 @@ def _nothing_told() -> asyncio.Future[None]:
 
 
 class ModelTurns:
-    def __init__(self, hub: Hub, models: Models, assembler: Assembler, redactor: Redactor, clock: Clock) -> None:
+    def __init__(self, hub: Hub, models: Models, assembler: Assembler, gallery: Gallery, redactor: Redactor, clock: Clock) -> None:
         self.hub = hub
         self.models = models
         self._assembler = assembler
+        self._gallery = gallery
         self.redactor = redactor
         self.clock = clock
 
@@ -116,7 +118,8 @@ class ModelTurns:
         """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
         route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
-        prepared = self._prepare(run, route, 0, continuing=continuing)
+        images = await self._gallery.of(run.live.conversation)
+        prepared = self._prepare(run, route, 0, images, continuing=continuing)
         turn = run.progress.turns + 1
         while True:
             target = route.targets[index]
@@ -136,7 +139,7 @@ class ModelTurns:
                     index, attempt, why = index + 1, 0, f"{target.provider}: {failure.failure}"
                 elif not await self._pause(run, wait_ms):
                     continue
-                prepared = self._prepare(run, route, index, continuing=continuing, why=why)
+                prepared = self._prepare(run, route, index, images, continuing=continuing, why=why)
                 continue
             stream.finish()
             # The input must be on the tape before the answer to it.
@@ -165,11 +168,15 @@ class ModelTurns:
         breaker.succeeded()
         return reply
 
-    def _prepare(self, run: Working, route: Route, index: int, *, continuing: bool, why: str = "") -> "_Prepared":
+    def _prepare(
+        self, run: Working, route: Route, index: int, images: Mapping[str, Image], *, continuing: bool, why: str = ""
+    ) -> "_Prepared":
         """The request for a target. A new route is told at once, because people want to know who is being asked; what was
         assembled for a later turn goes with the reply."""
         target = route.targets[index]
-        assembled = self._assembler.assemble(run.live.conversation, run.progress, target, run.workspace, continuing=continuing)
+        assembled = self._assembler.assemble(
+            run.live.conversation, run.progress, target, run.workspace, continuing=continuing, images=images
+        )
         if run.progress.turns and not why:
             return _Prepared(assembled.request, (assembled.event,), _nothing_told())
         return _Prepared(assembled.request, (), run.append(route.planned(index, why), assembled.event))

@@ -14,6 +14,8 @@ class Target(Struct, frozen=True):
     provider: str
     model: str
     context_tokens: int
+    # Whether it can look at images.
+    vision: bool = True
 
     @property
     def name(self) -> str:
@@ -64,7 +66,7 @@ class Models:
         for target in self.targets:
             # A provider may serve more models than the config lists.
             if target.provider == provider and model:
-                return Target(provider, model, target.context_tokens)
+                return Target(provider, model, target.context_tokens, target.vision)
         known = ", ".join(target.name for target in self.targets)
         raise InvalidInput(f"there is no model {wanted[:100]!r}: configured are {known}", model=wanted[:100])
 

@@ -26,12 +26,14 @@ from palyra.domain.events import (
     encode,
 )
 from palyra.domain.ids import ApprovalId, CallId
+from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Preview, ToolResult
 from palyra.domain.verdicts import Origin
 from palyra.journal import approvals, tape, workspace
 from palyra.journal.database import Appended, Database, Tx
+from palyra.runtime import pictures
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.hub import Hub
@@ -213,7 +215,8 @@ class ToolFlow:
             return ToolResult(outcome="error", text=f"{tool.spec.name} failed: {type(error).__name__}: {error}")
 
     async def _finish(self, run: Working, call: CallProgress, tool: TypedTool, result: ToolResult, began: int) -> ToolFinished:
-        text = self._redactor.redact(result.text)
+        images, left_out = await pictures.checked(result.images)
+        text = self._redactor.redact("\n".join([result.text, *left_out]))
         body = text.encode()
         data = self._redactor.redact_json(result.data)
         # Pages of an artifact are never turned into artifacts again.
@@ -234,19 +237,31 @@ class ToolFlow:
             size=len(body),
             duration_ms=self._clock.now_ms() - began,
             changes=_changes(data),
-            label=labels.join([tool.spec.yields, result.label]),
+            label=self._label(tool, result),
             attestation=attestation,
         )
 
         def step(tx: Tx) -> ToolFinished:
             final = finished
+            if images:
+                stored = tuple(image.stored(tx, run.session_id) for image in images)
+                final = msgspec.structs.replace(final, images=stored)
             if large:
                 artifact_id = workspace.keep_artifact(tx, run.session_id, body, "text/plain; charset=utf-8")
-                final = msgspec.structs.replace(finished, text=_summary(text, len(body), artifact_id), artifact=artifact_id)
+                final = msgspec.structs.replace(final, text=_summary(text, len(body), artifact_id), artifact=artifact_id)
             tape.append(tx, run.session_id, run.principal, [final], run.run_id)
             return final
 
         return await self._db.write(step)
+
+    def _label(self, tool: TypedTool, result: ToolResult) -> Label:
+        """What the tool always yields with what this result adds. A name of a file can hold a secret like any other text."""
+        label = labels.merge(tool.spec.yields, result.label)
+        names = (*label.sources, *label.private_sources)
+        if all(self._redactor.redact(name) is name for name in names):
+            return label
+        sources, private_sources = (tuple(map(self._redactor.redact, each)) for each in (label.sources, label.private_sources))
+        return msgspec.structs.replace(label, sources=sources, private_sources=private_sources)
 
     def _progress(self, run: Working, call_id: CallId, text: str) -> None:
         if self._hub.watched(run.session_id):
