@@ -135,7 +135,12 @@ class App:
         token, by_cookie = self._guard.admit(endpoint.route, headers, address)
         reading.check_path(path)
         query = reading.query(endpoint, scope["query_string"])
-        if endpoint.decode is None:
+        takes = endpoint.route.takes
+        body: Any
+        if takes is not None:
+            raw = await reading.read_body(receive, headers, self._limits, most=takes.most)
+            body = reading.upload(takes, raw, headers.get(b"content-type"))
+        elif endpoint.decode is None:
             body = endpoint.default_body
         else:
             raw = await reading.read_body(receive, headers, self._limits)

@@ -69,6 +69,9 @@ def _operation(route: Route[Any, Any], schema_of: dict[Any, Any], components: di
     if route.body is not None:
         content = {"application/json": {"schema": schema_of[route.body]}}
         operation["requestBody"] = {"required": route.body_required, "content": content}
+    elif route.takes is not None:
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        operation["requestBody"] = {"required": True, "content": {route.takes.media.decode(): binary}}
     return operation
 
 
@@ -123,7 +126,7 @@ def _responses(route: Route[Any, Any], schema_of: dict[Any, Any]) -> dict[str, A
         statuses.update(_WITH_INPUT)
     if route.parameters:
         statuses.update(_WITH_PATH)
-    if route.body is not None:
+    if route.body is not None or route.takes is not None:
         statuses.update(_WITH_BODY)
     error = {"application/json": {"schema": schema_of[ErrorBody]}}
     responses: dict[str, Any] = {

@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from palyra.domain.errors import InvalidInput
-from palyra.transports.http.calls import Receive
+from palyra.transports.http.calls import Receive, Upload
 from palyra.transports.http.errors import BodyTooLarge, BodyTooSlow, WrongMediaType
-from palyra.transports.http.routes import PATTERNS, Endpoint
+from palyra.transports.http.routes import PATTERNS, Endpoint, Takes
 from palyra.transports.limits import Limits
 
 _MOST_PARAMETERS = 32
@@ -67,6 +67,13 @@ def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
         raise InvalidInput(f"the body is not valid JSON: {error}") from error
 
 
+def upload(takes: Takes, raw: bytes, content_type: bytes | None) -> Upload:
+    media = takes.media.decode()
+    if content_type is None or content_type.partition(b";")[0].strip().lower() != takes.media:
+        raise WrongMediaType(f"the body must be {media}: send it with Content-Type: {media}")
+    return Upload(raw)
+
+
 def check_depth(raw: bytes) -> None:
     """Refuse JSON that is nested deeper than anything we take."""
     if raw.count(b"{") + raw.count(b"[") <= _DEEPEST:
@@ -88,7 +95,10 @@ def _invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:
     return InvalidInput(f"{what} is not valid at {path}: {problem[:1].lower()}{problem[1:]}", path=path)
 
 
-async def read_body(receive: Receive, headers: dict[bytes, bytes], limits: Limits) -> bytes:
+async def read_body(receive: Receive, headers: dict[bytes, bytes], limits: Limits, *, most: int = 0) -> bytes:
+    """The whole body, of at most `most` bytes if that is given, else as many as every route takes."""
+    if most:
+        limits = msgspec.structs.replace(limits, body_bytes=most)
     declared = headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared) > limits.body_bytes:
         # Whoever waits for permission to send, or could never finish, is told at once.
