@@ -108,7 +108,7 @@ def touches(paths: tuple[str, ...]) -> list[str]:
     for path in paths:
         while path not in found:
             found.add(path)
-            path = posixpath.dirname(path)
+            path = path[: path.rfind("/")] or "/"
     return sorted(found)
 
 
@@ -155,7 +155,7 @@ def _reference(kind: str, name: str) -> dict[str, Any]:
     return {"__entity": uid(kind, name)}
 
 
-_CONTEXT = {"Var": "context"}
+CONTEXT = {"Var": "context"}
 
 # One entry for each attribute of `Call` in the schema. A call is told only what the loaded policies mention, so a fact costs
 # nothing until a policy uses it.
@@ -198,11 +198,11 @@ def mentioned(tree: Any) -> frozenset[str]:
     waiting = [tree]
     while waiting:
         node = waiting.pop()
-        if node == _CONTEXT:
+        if node == CONTEXT:
             return frozenset(FACTS)
         if isinstance(node, dict):
             for key, value in node.items():
-                if key in (".", "has") and isinstance(value, dict) and value.get("left") == _CONTEXT:
+                if key in (".", "has") and isinstance(value, dict) and value.get("left") == CONTEXT:
                     found.add(value["attr"])
                 else:
                     waiting.append(value)

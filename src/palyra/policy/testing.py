@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palyra.domain.errors import NotFound
+from palyra.domain.errors import InvalidInput, NotFound
 from palyra.domain.events import ToolDecided
 from palyra.domain.tools import Scope, ToolSpec
 from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
@@ -18,12 +18,11 @@ from palyra.journal import decisions
 from palyra.journal.decisions import Read, Recorded
 from palyra.policy import judge, request
 from palyra.policy.policy_set import PolicySet
+from palyra.policy.projection import Project, projection
 
 Word = Literal["allow", "ask", "deny"]
 MOST_EXAMPLES = 20
 _LONGEST_ABOUT = 200
-# These differ from call to call; unless a policy reads them, calls that are alike otherwise are one question.
-_MOMENTARY = frozenset({"now_ms", "hour", "session"})
 
 
 class Example(Struct, frozen=True, kw_only=True):
@@ -151,13 +150,13 @@ class Differences:
 
 
 class Retest:
-    """Decides recorded calls again, one after another. Calls that policy cannot tell apart are decided once."""
+    """Decides recorded calls again, one after another. Calls that policy cannot tell apart are decided once; `decided` counts."""
 
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies
-        uses = frozenset[str]().union(*(request.mentioned(rule.tree) for rule in policies.rules))
-        self._moment_matters = not _MOMENTARY.isdisjoint(uses)
+        self._projections: dict[Hashable, Project] = {}
         self._known: dict[Hashable, Verdict] = {}
+        self.decided = 0
         self._differences = Differences()
         self._hits: Counter[str] = Counter()
         self.calls = 0
@@ -184,16 +183,31 @@ class Retest:
         return verdict
 
     def _decide(self, call: Recorded) -> Verdict:
-        proposed, asked = call.proposed, question(call)
-        key = (
-            asked.principal, asked.agent, asked.channel, proposed.tool, proposed.effect, asked.tool.capabilities, asked.tool.source,
-            proposed.scope, asked.label, asked.origin, asked.rules,
-            (asked.now_ms, asked.session_id) if self._moment_matters else None,
-        )  # fmt: skip
+        asked = question(call)
+        try:
+            key = self._key(asked)
+        except InvalidInput:
+            return judge.judge(self._policies, asked)  # Judging says what is wrong with it.
         known = self._known.get(key)
         if known is None:
+            self.decided += 1
             known = self._known[key] = judge.judge(self._policies, asked)
         return known
+
+    def _key(self, asked: Question) -> Hashable:
+        """The same for calls that get the same verdict, in the same words; InvalidInput if the question is not exact."""
+        request.check(asked)
+        tool, scope = asked.tool, asked.scope
+        kind = (
+            asked.principal, asked.agent, asked.channel, tool.name, tool.effect, tool.capabilities, tool.source, asked.rules
+        )  # fmt: skip
+        project = self._projections.get(kind)
+        if project is None:
+            rules = self._policies.under(asked.rules).slice(asked).rules
+            project = self._projections[kind] = projection(rules)
+        # Where a call goes counts for what it is called in words; which path and which command exactly, only for policies.
+        place = (bool(scope.paths), request.in_workspace(scope), request.wide(scope))
+        return kind, asked.label, asked.origin, replace(scope, paths=(), command=""), place, project(asked)
 
     def report(self) -> Report:
         hits = sorted(self._hits.items(), key=lambda hit: (-hit[1], hit[0]))

@@ -1,0 +1,146 @@
+"""What of the facts that differ from call to call a set of policies can tell apart, so that calls alike are decided once.
+
+The rule: read from the policies' trees, never from their text. A fact that is compared with constants only counts by the outcomes;
+used in any other way, it counts whole.
+"""
+
+import operator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any
+
+from palyra.domain.verdicts import Question
+from palyra.policy import request
+from palyra.policy.sources import Rule
+
+# What is new in nearly every call. Everything else of a question is among few values.
+OWN = frozenset({"paths", "path", "touches", "command", "session", "now_ms", "hour"})
+
+Test = Callable[[Any], bool]
+Project = Callable[[Question], Hashable]
+
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_WHOLE = None
+
+
+def projection(rules: Iterable[Rule]) -> Project:
+    """Two questions that are alike otherwise and give the same here are answered the same by these rules."""
+    tests: dict[str, list[Test] | None] = {}
+    for rule in rules:
+        for name, test in _uses(rule.tree):
+            known = tests.setdefault(name, [])
+            if test is None or known is None:
+                tests[name] = None
+            else:
+                known.append(test)
+    whole = frozenset(name for name, each in tests.items() if each is None)
+    tested = [(request.FACTS[name], each) for name, each in tests.items() if each is not None]
+
+    def project(question: Question) -> Hashable:
+        outcomes: list[Hashable] = [_fixed(request.FACTS[name](question)) for name in whole]
+        for fact, each in tested:
+            value = fact(question)
+            outcomes += [test(value) for test in each]
+        return tuple(outcomes)
+
+    return project
+
+
+def _uses(tree: Any) -> Iterator[tuple[str, Test | None]]:
+    """Every use of such a fact, with the test if it is one against a constant."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node == request.CONTEXT:
+            yield from ((name, _WHOLE) for name in OWN)
+        elif isinstance(node, list):
+            waiting += node
+        elif (name := _fact(node)) is not None:
+            yield from [(name, _WHOLE)] if name in OWN else []
+        elif isinstance(node, dict):
+            for key, value in node.items():
+                tested = _tested(key, value) if isinstance(value, dict) else None
+                if tested is not None:
+                    yield tested
+                elif key != "has":
+                    waiting.append(value)
+
+
+def _fact(node: Any) -> str | None:
+    """The name, if this is `context.name`."""
+    inner = node.get(".") if isinstance(node, dict) else None
+    return inner["attr"] if isinstance(inner, dict) and inner.get("left") == request.CONTEXT else None
+
+
+def _tested(key: str, value: dict[str, Any]) -> tuple[str, Test] | None:
+    name = _fact(value.get("left"))
+    test = _test(key, value) if name in OWN else None
+    return (name, test) if name is not None and test is not None else None
+
+
+def _test(key: str, value: dict[str, Any]) -> Test | None:
+    if key == "like":
+        return _like(value["pattern"])
+    constants = _constants(value.get("right"))
+    if constants is None:
+        return None
+    match key:
+        case "contains" if "Value" in value["right"]:
+            return lambda fact, wanted=constants[0]: wanted in fact  # type: ignore[misc]
+        case "containsAny":
+            return lambda fact, wanted=frozenset(constants): not wanted.isdisjoint(fact)  # type: ignore[misc]
+        case "containsAll":
+            return lambda fact, wanted=frozenset(constants): wanted.issubset(fact)  # type: ignore[misc]
+        case _ if key in _COMPARED and isinstance(value["right"].get("Value"), str | int):
+            return lambda fact, compare=_COMPARED[key], to=constants[0]: compare(fact, to)  # type: ignore[misc]
+        case _:
+            return None
+
+
+def _constants(node: Any) -> list[str | int] | None:
+    """The plain values of a constant or of a set of constants."""
+    members = node.get("Set", [node]) if isinstance(node, dict) else [None]
+    values = [each.get("Value") if isinstance(each, dict) else None for each in members]
+    found = [each for each in values if isinstance(each, str | int) and not isinstance(each, bool)]
+    return found if len(found) == len(values) else None
+
+
+def _like(pattern: list[Any]) -> Test:
+    """A star matches any run of characters, everything else itself."""
+    parts = [""]
+    for each in pattern:
+        if each == "Wildcard":
+            parts.append("")
+        else:
+            parts[-1] += each["Literal"]
+    first, *between, last = parts if len(parts) > 1 else (parts[0], "")
+    if len(parts) == 1:
+        return lambda fact: fact == first
+    if parts == [first, ""]:
+        return lambda fact: fact.startswith(first)
+
+    def matches(fact: str) -> bool:
+        at, end = len(first), len(fact) - len(last)
+        if at > end or not fact.startswith(first) or not fact.endswith(last):
+            return False
+        for part in between:
+            # The first place is as good as any: what stands behind it has the most room.
+            found = fact.find(part, at, end)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return True
+
+    return matches
+
+
+def _fixed(value: Any) -> Hashable:
+    if isinstance(value, dict):
+        return tuple(sorted((key, _fixed(each)) for key, each in value.items()))
+    return tuple(value) if isinstance(value, list | tuple) else value
