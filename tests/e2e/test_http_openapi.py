@@ -43,6 +43,12 @@ bounded = settings(
 )
 
 
+@schemathesis.serializer("application/zip")
+def as_zip(context: Any, value: Any) -> bytes:
+    """Whatever is made up is sent as it is."""
+    return value if isinstance(value, bytes) else msgspec.json.encode(value, enc_hook=str)
+
+
 @pytest.fixture(scope="module")
 def schema(served: DaemonProcess) -> Any:
     return schemathesis.openapi.from_url(f"{served.url}/openapi.json")
