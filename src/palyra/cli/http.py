@@ -30,6 +30,7 @@ _SILENCE_S = 45.0
 _FIRST_WAIT_S = 0.05
 _LONGEST_WAIT_S = 2.0
 _TRIES = 5
+_JSON = "application/json"
 
 
 class Message(Struct, frozen=True):
@@ -70,30 +71,36 @@ class Api:
     def post(self, path: str, type: type[T], body: Any = None, *, timeout_s: float = 30.0) -> T:
         return _decode(self.request("POST", path, {} if body is None else body, timeout_s=timeout_s), type)
 
+    def upload(self, path: str, type: type[T], data: bytes, media: str, *, timeout_s: float = 30.0, **query: Any) -> T:
+        """Send what is not JSON."""
+        return _decode(self.request("POST", _with(path, query), data, timeout_s=timeout_s, media=media), type)
+
     def patch(self, path: str, type: type[T], body: Any) -> T:
         return _decode(self.request("PATCH", path, body), type)
 
     def delete(self, path: str) -> bytes:
         return self.request("DELETE", path)
 
-    def request(self, method: str, path: str, body: Any = None, *, timeout_s: float = 30.0, tries: int = _TRIES) -> bytes:
-        """The answer's body, or the daemon's error as one of the family."""
+    def request(
+        self, method: str, path: str, body: Any = None, *, timeout_s: float = 30.0, tries: int = _TRIES, media: str = _JSON
+    ) -> bytes:
+        """The answer's body, or the daemon's error as one of the family. With another `media` the body is bytes."""
         endpoint = self._find()
-        data = None if body is None else msgspec.json.encode(body)
+        data = None if body is None else msgspec.json.encode(body) if media == _JSON else body
         reused = self._kept is not None
         connection = self._kept or _connect(endpoint, timeout_s)
         self._kept = None
         try:
             if connection.sock is not None:
                 connection.sock.settimeout(timeout_s)
-            connection.request(method, path, data, _headers(endpoint, data))
+            connection.request(method, path, data, _headers(endpoint, data, media))
             response = connection.getresponse()
             answer = response.read()
         except _BROKEN as error:
             connection.close()
             if reused and not isinstance(error, TimeoutError):
                 # A kept connection may have been closed meanwhile; only a fresh one can tell.
-                return self.request(method, path, body, timeout_s=timeout_s, tries=tries)
+                return self.request(method, path, body, timeout_s=timeout_s, tries=tries, media=media)
             raise _unreachable(endpoint, error) from error
         if response.will_close:
             connection.close()
@@ -107,7 +114,7 @@ class Api:
             if not pause_ms or not tries:
                 raise
             time.sleep(pause_ms / 1000)
-            return self.request(method, path, body, timeout_s=timeout_s, tries=tries - 1)
+            return self.request(method, path, body, timeout_s=timeout_s, tries=tries - 1, media=media)
         return answer
 
     @contextmanager
@@ -232,9 +239,9 @@ def _connect(endpoint: Endpoint, timeout_s: float) -> http.client.HTTPConnection
     return http.client.HTTPConnection(host, port, timeout=timeout_s)
 
 
-def _headers(endpoint: Endpoint, data: bytes | None) -> dict[str, str]:
+def _headers(endpoint: Endpoint, data: bytes | None, media: str = _JSON) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else {}
-    return headers if data is None else headers | {"Content-Type": "application/json"}
+    return headers if data is None else headers | {"Content-Type": media}
 
 
 def _unreachable(endpoint: Endpoint, error: Exception) -> Unreachable:

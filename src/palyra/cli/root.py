@@ -29,6 +29,8 @@ _TABLE = {
     "journal": ("journal:journal", "Show, verify, export, back up and restore the history."),
     "policy": ("policy_tools:policy", "What the agent may do: show, check, explain, test, suggest."),
     "rules": ("policy_tools:rules", "What you laid down for a session: list, add, remove."),
+    "mcp": ("mcp:mcp", "Other people's tools: list, show, accept, permit, add, remove."),
+    "skills": ("skills:skills", "What the agent was taught: list, show, install, trust, remove."),
     "vault": ("vault:vault", "Secrets for tools: list, set, rotate, remove."),
     "config": ("configuration:config", "Show and change settings."),
     "token": ("tokens:token", "Access tokens for programs and other people."),

@@ -5,6 +5,7 @@ The rule: a signature says who, never what a skill may do; only a key from the o
 
 import base64
 import binascii
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
+from palyra.domain.errors import Conflict, InvalidInput
 from palyra.tools.skills import package
 
 _CONTEXT = b"palyra skill signature v1\0"
@@ -33,10 +34,33 @@ def public_key(private_key: bytes) -> str:
     return _text(Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw())
 
 
+def make_key(file: Path) -> str:
+    """Write a new private key, in base64, to a file that only its owner can read; gives the public half."""
+    key = os.urandom(32)
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise Conflict(f"{file} is there already: name another file, keys are not replaced") from None
+    with os.fdopen(descriptor, "w") as opened:
+        opened.write(_text(key) + "\n")
+    return public_key(key)
+
+
+def read_key(file: Path) -> bytes:
+    try:
+        return _bytes(file.read_text().strip(), 32)
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no key {str(file)!r}: `palyra skills keygen` makes one") from None
+    except (ValueError, OSError):
+        raise InvalidInput(f"{str(file)!r} is not a key that `palyra skills keygen` made") from None
+
+
 def sign(folder: Path, private_key: bytes) -> Signature:
     """Sign the skill in a folder with a raw Ed25519 key of 32 bytes; writes skill.sig beside SKILL.md."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    if not folder.is_dir():
+        raise InvalidInput(f"{str(folder)!r} is not a folder: unpack the skill, sign it, pack it again")
     signed = Ed25519PrivateKey.from_private_bytes(private_key).sign(_message(package.read(folder).digest))
     made = Signature(public_key(private_key), _text(signed))
     (folder / package.SIGNATURE).write_bytes(msgspec.json.encode(made) + b"\n")
