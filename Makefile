@@ -21,7 +21,7 @@ help:
 run: $(VENV)/.runs
 	@exec $(BIN)/palyra up
 
-test: $(VENV)/.develops
+test: $(VENV)/.browses
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)
 
 check: $(VENV)/.develops
@@ -55,3 +55,8 @@ $(VENV)/.develops: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "installing palyra and what its development needs (the first time takes about two minutes)"
 	@$(PIP) -e '.[dev]'
 	@touch $(VENV)/.runs $@
+
+# The tests of the browser tools need a Chromium: a package of the system, or Playwright's own download.
+$(VENV)/.browses: $(VENV)/.develops
+	@$(BIN)/python scripts/chromium.py
+	@touch $@

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -47,6 +48,7 @@ from palyra.runtime.undo import Undoing
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_keys import KeyFile
 from palyra.tools import http_fetch, standard
+from palyra.tools.browser import finding as browser_finding
 from palyra.tools.catalogue import Catalogue, TypedTool
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
@@ -57,6 +59,9 @@ from palyra.tools.shell.jobs import Jobs
 from palyra.tools.shell.running import Runner
 from palyra.tools.skills import network as skill_network
 from palyra.tools.skills.host import Asked, World
+
+if TYPE_CHECKING:
+    from palyra.tools.browser.browsers import Browsers
 
 log = logging.getLogger("palyra")
 
@@ -85,6 +90,7 @@ class Daemon:
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
+    browsers: "Browsers | None"
     http: HttpClient
     settings: Settings
     reloader: "asyncio.Task[None]"
@@ -106,6 +112,8 @@ class Daemon:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
         await self.gateway.close()
+        if self.browsers is not None:
+            await self.browsers.close()
         await self.mcp.close()
         await self.jobs.close()
         await self.http.close()
@@ -120,10 +128,11 @@ async def start(
     *,
     clock: Clock | None = None,
     providers: Mapping[str, ModelProvider] | None = None,
+    resolver: Resolver | None = None,
 ) -> Daemon:
     """Build the daemon, open its journal and go on with what was unfinished.
 
-    `providers` stand in for the configured ones of the same names: a test brings its own model.
+    `providers` stand in for the configured ones of the same names: a test brings its own model, and its own names of hosts.
     """
     home, given = loaded.home, loaded.config
     for folder in (home, home / "keys"):
@@ -140,10 +149,11 @@ async def start(
     policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     policy = PolicyStore(policy_folder, given.policy.preset)
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    resolver = Resolver()
+    resolver = resolver or Resolver()
     runner = Runner(Sandbox(hidden=forbidden), Egress(resolver))
     jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
     catalogue = _tools(db, forbidden, vault, resolver, runner, jobs, rehearsal=given.rehearsal.tools)
+    browsers = _browsers(given, env, runner.sandbox, resolver, catalogue)
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
 
@@ -159,6 +169,8 @@ async def start(
     judging = Judging(db, catalogue, policy, redactor, clock, settings)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
     runs = Runs(db, lives, model_turns, tool_flow)
+    if browsers is not None:
+        runs.on_end.append(browsers.run_ended)
     answers = Answers(db, judging, catalogue, policy, redactor, clock, policy_folder)
     gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings)
     sessions = Sessions(
@@ -200,6 +212,7 @@ async def start(
         shelf=shelf,
         jobs=jobs,
         mcp=mcp,
+        browsers=browsers,
         settings=settings,
         http=http,
         reloader=asyncio.create_task(watch(policy, policy_changed)),
@@ -250,7 +263,9 @@ def _tools(
 
     def load(artifact_id: str, session_id: str) -> tuple[bytes, Label] | None:
         found = db.read_from_thread(lambda tx: workspace.artifact(tx, session_id, artifact_id))
-        return (found.body, db.read_from_thread(lambda tx: workspace.artifact_label(tx, session_id, artifact_id))) if found else None
+        return (
+            (found.body, db.read_from_thread(lambda tx: workspace.artifact_label(tx, session_id, artifact_id))) if found else None
+        )
 
     async def secret(reference: str, host: str, context: CallContext) -> str:
         return await vault.resolve(
@@ -267,6 +282,23 @@ def _tools(
 
         offered += pretended.tools(fence)
     return Catalogue(offered)
+
+
+def _browsers(
+    given: Config, env: Mapping[str, str], sandbox: Sandbox, resolver: Resolver, catalogue: Catalogue
+) -> "Browsers | None":
+    """Where Playwright and Chromium are installed, the browser tools are on offer; a browser starts with the first page."""
+    installed = browser_finding.find(env, given.browser.chromium) if given.browser.enabled else None
+    if not isinstance(installed, browser_finding.Installed):
+        if given.browser.chromium and installed is not None:
+            log.warning("there is no browser: %s; %s", installed.what, installed.fix)
+        return None
+    from palyra.tools.browser import tools as browser
+    from palyra.tools.browser.browsers import Browsers
+
+    browsers = Browsers(sandbox, resolver, installed)
+    catalogue.renew("browser", browser.tools(browsers))
+    return browsers
 
 
 def _lent_to_skills(forbidden: tuple[str, ...], vault: Vault, resolver: Resolver) -> World:

@@ -6,7 +6,7 @@ that is in progress on the tape always has its task; it stops when the run ends 
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -73,6 +73,8 @@ class Runs:
         self._tool_flow = tool_flow
         self._jobs: dict[str, _Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        # Told of each run that has ended: what was open for its sake can be closed.
+        self.on_end: list[Callable[[str], None]] = []
         self._heart: asyncio.Task[None] | None = None
         self._closing = False
 
@@ -105,6 +107,8 @@ class Runs:
         return task
 
     def _ended(self, entry: Appended) -> None:
+        for tell in self.on_end:
+            tell(entry.run_id)
         job = self._jobs.get(entry.run_id)
         if job is not None and entry.kind == "run.cancelled":
             job.cancel("cancelled")

@@ -125,6 +125,10 @@ class Gate:
         """Bytes in both directions, so far."""
         return self._meter.total
 
+    def allow(self, hosts: frozenset[str]) -> None:
+        """From now on it leads to these hosts, and to no others. What runs through it already goes on."""
+        self._listed = Listed(hosts)
+
     async def open(self) -> None:
         self._server = await asyncio.start_unix_server(self._accept, self.socket_path)
         os.chmod(self.socket_path, 0o600)

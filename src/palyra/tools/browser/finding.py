@@ -1,0 +1,75 @@
+"""Whether there is a browser to use: Playwright's package and a Chromium. Nothing is imported or started to find out."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from msgspec import Struct
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+# Distributions put a script in front of the program, which reads settings of the person who starts it.
+_BEHIND_SCRIPTS = ("/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser", "/opt/google/chrome/chrome")
+_PLAYWRIGHTS = ("chromium-*/chrome-linux*/chrome", "chromium_headless_shell-*/chrome-*/*headless*shell")
+_HERE_ALREADY = ("/usr/", "/bin/", "/opt/")
+
+
+class Installed(Struct, frozen=True):
+    """`packages` is the folder that holds Playwright; `folders` are those the sandbox must show besides the system's."""
+
+    chromium: str
+    packages: str
+    folders: tuple[str, ...] = ()
+
+
+class Missing(Struct, frozen=True):
+    """What there is not, and what to do about it."""
+
+    what: str
+    fix: str
+
+
+NO_PLAYWRIGHT = Missing("Playwright is not installed", "pip install 'palyra[browser]'")
+NO_CHROMIUM = Missing(
+    "there is no Chromium", "palyra browser install, or your distribution's package (on Debian and Ubuntu: apt install chromium)"
+)
+
+
+def find(env: Mapping[str, str], chromium: str = "") -> Installed | Missing:
+    """The browser to use; `chromium` names one that somebody chose."""
+    packages = _packages()
+    if packages is None:
+        return NO_PLAYWRIGHT
+    if chromium and not _runs(chromium):
+        return Missing(f"browser.chromium is {chromium}, which is not a program", "name one that is, or leave it empty")
+    found = chromium or next(_candidates(env), "")
+    if not found:
+        return NO_CHROMIUM
+    program = os.path.realpath(found)
+    folders = () if program.startswith(_HERE_ALREADY) else (os.path.dirname(program),)
+    return Installed(program, packages, (packages, *folders))
+
+
+def _packages() -> str | None:
+    spec = PathFinder.find_spec("playwright")
+    return os.path.dirname(os.path.dirname(spec.origin)) if spec is not None and spec.origin else None
+
+
+def _candidates(env: Mapping[str, str]) -> Iterator[str]:
+    """Those of Playwright are newest, so they come first; then what the system has."""
+    kept = env.get("PLAYWRIGHT_BROWSERS_PATH", "")
+    home = env.get("HOME", "")
+    folder = Path(kept) if kept not in ("", "0") else Path(home, ".cache/ms-playwright") if home else None
+    if folder is not None and folder.is_dir():
+        for pattern in _PLAYWRIGHTS:
+            yield from (str(path) for path in sorted(folder.glob(pattern), reverse=True) if _runs(str(path)))
+    yield from (path for path in _BEHIND_SCRIPTS if _runs(path))
+    for name in _NAMES:
+        path = shutil.which(name, path=env.get("PATH", os.defpath))
+        if path is not None:
+            yield path
+
+
+def _runs(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
