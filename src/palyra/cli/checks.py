@@ -200,6 +200,23 @@ def sandbox(state: State) -> Iterator[Finding]:
         yield Finding(name="sandbox", state="warning", detail="bubblewrap is not installed; no tool needs it yet", fix=fix)
 
 
+def mcp_servers(state: State) -> Iterator[Finding]:
+    """The daemon knows how they are; without one there is nothing to look at."""
+    from palyra.cli import mcp
+
+    if discovery.running(state.home) is None:
+        return
+    for each in mcp.servers(state):
+        name = f"MCP server {each.name}"
+        if each.state in ("waiting", "failed", "stopped"):
+            yield Finding(name=name, state="problem", detail=each.detail or each.state, fix=f"palyra mcp show {each.name}")
+        elif each.pending:
+            detail = f"{each.state}, {len(each.pending)} of its tools wait for a yes"
+            yield Finding(name=name, state="warning", detail=detail, fix=f"palyra mcp accept {each.name}")
+        else:
+            yield Finding(name=name, state="ok", detail=f"{each.state}, {len(each.tools)} tools")
+
+
 def daemon(state: State) -> Iterator[Finding]:
     running = discovery.running(state.home)
     if running is None:
@@ -259,4 +276,4 @@ def chain(state: State) -> Iterator[Finding]:
     yield Finding(name="journal", state="problem", detail=what, fix=fix)
 
 
-CHECKS = (installation, sqlite, home, disk, settings, providers, policies, sandbox, daemon, chain)
+CHECKS = (installation, sqlite, home, disk, settings, providers, policies, sandbox, daemon, mcp_servers, chain)

@@ -3,7 +3,7 @@
 from palyra.config.providers import DEMO, OLLAMA_URL, Chosen, Detected, choose, detect
 from palyra.config.reading import FILE, Loaded, Problem, Shown, check, home_folder, load, secret, show
 from palyra.config.schema import Config, McpServer, Provider
-from palyra.config.writing import make_private, set_value, set_values, unset_value, write_private
+from palyra.config.writing import make_private, remove_table, set_value, set_values, unset_value, write_private
 
 __all__ = [
     "DEMO",
@@ -23,6 +23,7 @@ __all__ = [
     "home_folder",
     "load",
     "make_private",
+    "remove_table",
     "secret",
     "set_value",
     "set_values",

@@ -101,6 +101,10 @@ class Mailbox(Section, frozen=True, kw_only=True):
     depth: Annotated[int, says("messages that may wait for a busy session", least=1, most=1_000)] = 8
 
 
+class Memory(Section, frozen=True, kw_only=True):
+    embeddings: Annotated[bool, says("search what is remembered by its meaning too; false: by its words only")] = True
+
+
 class Browser(Section, frozen=True, kw_only=True):
     enabled: Annotated[bool, says("offer the browser tools where Playwright and Chromium are installed")] = True
     chromium: Annotated[str, says("path of the Chromium to use; empty: the one that is found")] = ""
@@ -125,6 +129,7 @@ class Config(Section, frozen=True, kw_only=True):
     limits: Limits = Limits()
     workspace: Workspace = Workspace()
     mailbox: Mailbox = Mailbox()
+    memory: Memory = Memory()
     browser: Browser = Browser()
     rehearsal: Rehearsal = Rehearsal()
     log: Log = Log()

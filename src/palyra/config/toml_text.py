@@ -101,6 +101,24 @@ def remove(text: str, path: Path) -> str | None:
     return after
 
 
+def remove_table(text: str, table: Path) -> str | None:
+    """The text without a table and all that is in it; None if there is no such table."""
+    before = parse(text)
+    size = len(table)
+    after, there = text, False
+    # From the end, so that what is still to be cut stays where it was found.
+    while found := next((each for each in reversed(scan(after).assignments) if each.path[:size] == table), None):
+        after, there = (_cut_entry if found.inline else _cut_line)(after, found), True
+    while header := next((each for each in reversed(scan(after).headers) if each.path[:size] == table), None):
+        end = after.find("\n", header.end)
+        after, there = after[: header.start] + (after[end + 1 :] if end >= 0 else ""), True
+    if not there:
+        return None
+    if _pruned(parse(after)) != _pruned(_without(before, table)):
+        raise InvalidInput(f"{'.'.join(table)} cannot be removed without rewriting the file; change it by hand")
+    return after
+
+
 def literal(value: Any) -> str:
     """A value as TOML writes it."""
     match value:

@@ -54,6 +54,23 @@ def unset_value(home: Path, key: str) -> None:
     write_private(path, text.encode())
 
 
+def remove_table(home: Path, table: tuple[str, ...]) -> None:
+    """Take a whole table out of the file, such as `mcp.git`."""
+    from palyra.config import toml_text
+
+    path = home / reading.FILE
+    text = _read(path)
+    try:
+        after = toml_text.remove_table(text, table)
+    except ValueError as error:
+        raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
+    if after is None:
+        raise NotFound(f"[{'.'.join(table)}] is not in {path}; it may come from the environment")
+    if problems := reading.check_text(path, after):
+        raise reading.invalid(problems)
+    write_private(path, after.encode())
+
+
 def make_private(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for its owner alone."""
     for missing in reversed([folder, *folder.parents]):

@@ -37,7 +37,7 @@ class Pace(Struct, frozen=True):
     greeting_s: float = 30.0
     relist_s: float = 1.0
     # How long a call waits for a server that is just being started.
-    patience_s: float = 5.0
+    patience_s: float = 15.0
 
 
 async def as_it_is(config: ServerConfig) -> ServerConfig:
@@ -89,10 +89,11 @@ class Connection:
             while True:
                 began = loop.time()
                 self._state = "starting"
+                # Before, not after: who asks while it is going away does not wait in vain.
+                self._wake.clear()
                 why = await self._live()
                 wait = self._pace.first_s if loop.time() - began >= self._pace.steady_s else wait
                 self._state, self._detail = "waiting", self._config.without_secrets(why)
-                self._wake.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
                         await self._wake.wait()

@@ -21,7 +21,7 @@ from palyra.tools.mcp.session import Progress
 
 MOST_ARGUMENT_BYTES = 256 << 10
 # Our own limit comes first, so that the server is told that nobody waits any more. A server may have to be started before.
-_GRACE_MS = 12_000
+_GRACE_MS = 35_000
 _MOST_SHOWN = 4_000
 _MOST_WORDS = 200
 
@@ -55,7 +55,7 @@ class McpTool:
             effect=declared.effect(trusted=config.trusted),
             capabilities=("network",) if config.url else ("process", "network") if config.hosts else ("process",),
             limits=Limits(time_ms=config.timeout_ms + _GRACE_MS, input_bytes=MOST_ARGUMENT_BYTES, output_bytes=MOST_TEXT),
-            tier=config.tier,
+            tier="none" if config.url else config.tier,
             source=config.source,
             yields=Label(integrity="untrusted", sources=(config.source,)),
         )
