@@ -22,7 +22,9 @@ from palyra.domain.redaction import Redactor
 from palyra.journal import tape, workspace
 from palyra.journal.database import Database
 from palyra.journal.sqlite import Sqlite
+from palyra.journal.sqlite_files import fold_log
 from palyra.models.dialects import open_provider
+from palyra.models.embedding import LocalEmbedder
 from palyra.models.http import Endpoint, HttpClient
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.policy.watch import watch
@@ -35,6 +37,9 @@ from palyra.runtime.hub import Hub
 from palyra.runtime.judging import Judging
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.mcp import Mcp, Opener
+from palyra.runtime.memory import Memory
+from palyra.runtime.memory_embedding import Embedding
+from palyra.runtime.memory_keeper import SessionKeeper
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.pictures import Gallery
 from palyra.runtime.routing import Models, Target
@@ -48,6 +53,7 @@ from palyra.runtime.undo import Undoing
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_keys import KeyFile
 from palyra.tools import http_fetch, standard
+from palyra.tools import memory as memory_tools
 from palyra.tools.browser import finding as browser_finding
 from palyra.tools.catalogue import Catalogue, TypedTool
 from palyra.tools.net.egress import Egress
@@ -87,6 +93,7 @@ class Daemon:
     sessions: Sessions
     rules: Rules
     undoing: Undoing
+    memory: Memory
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
@@ -115,6 +122,7 @@ class Daemon:
         if self.browsers is not None:
             await self.browsers.close()
         await self.mcp.close()
+        await self.memory.embedding.close()
         await self.jobs.close()
         await self.http.close()
         await self.vault.close()
@@ -154,6 +162,9 @@ async def start(
     jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
     catalogue = _tools(db, forbidden, vault, resolver, runner, jobs, rehearsal=given.rehearsal.tools)
     browsers = _browsers(given, env, runner.sandbox, resolver, catalogue)
+    embedding = Embedding(db, LocalEmbedder() if given.memory.embeddings else None)
+    memory = Memory(db, redactor, clock, embedding, lambda: fold_log(home / "journal.db"))
+    catalogue.renew("memory", memory_tools.tools(SessionKeeper(db, memory)))
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
 
@@ -190,6 +201,7 @@ async def start(
             log.error("a change of policy could not be recorded: %s", error.message)
 
     await gateway.start()
+    embedding.start()
     await mcp.apply(mcp_settings.servers(given))
     return Daemon(
         loaded=loaded,
@@ -208,6 +220,7 @@ async def start(
         gateway=gateway,
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),
+        memory=memory,
         undoing=Undoing(db, checkpoints, redactor),
         shelf=shelf,
         jobs=jobs,

@@ -377,12 +377,20 @@ class CandidateSettled(Event, frozen=True, kw_only=True, tag="candidate.settled"
 
 
 class MemoryWritten(Event, frozen=True, kw_only=True, tag="memory.written"):
+    """An item as it stands from now on. Its text is not said: what is on the tape stays there, and a purge must be one.
+
+    `digest` is the SHA-256 of the item's salt and text; with the salt gone it says nothing.
+    """
+
     memory_id: str
-    text: str
+    text: str = ""
     memory_kind: str = "fact"
     scope: str = ""
     label: Label = CLEAN
     supersedes: str = ""
+    state: str = "active"
+    pinned: bool = False
+    digest: str = ""
 
 
 class MemoryRemoved(Event, frozen=True, kw_only=True, tag="memory.removed"):

@@ -1,6 +1,6 @@
 """The seams with more than one real implementation behind them. Each has one contract test suite."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -57,3 +57,18 @@ class Tool(Protocol):
     def preview(self, arguments: object, workspace: str) -> Preview: ...
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult: ...
+
+
+class Embedder(Protocol):
+    """Texts as vectors whose angles say how near they are in meaning. It raises Unavailable, and nothing else, if it cannot."""
+
+    @property
+    def name(self) -> str:
+        """The model: vectors of one model are never compared with those of another."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """One vector of length 1 for each text: 384 numbers, float32, little endian."""
+        ...
+
+    async def close(self) -> None: ...

@@ -125,6 +125,8 @@ class Sqlite:
         connection.all("PRAGMA synchronous=FULL")
         connection.all("PRAGMA wal_autocheckpoint=4000")
         connection.all("PRAGMA cache_size=-16000")
+        # What is deleted is overwritten: a purged memory or a removed secret is not left in a free page.
+        connection.all("PRAGMA secure_delete=ON")
         if not self._migrated:
             migrations.apply(connection, MIGRATIONS)
             self._migrated = True

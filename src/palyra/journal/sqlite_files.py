@@ -16,6 +16,21 @@ _PAGES_AT_ONCE = 2_000
 _GUARDS = {"entries_are_never_changed", "entries_are_never_deleted"}
 
 
+def fold_log(journal: Path) -> None:
+    """Fold the log into the journal and cut it to nothing, so that no older state of a page is left on disk.
+
+    A reader in the middle of something keeps it for another moment; it is then folded by the next one, or at the next start.
+    """
+    connection = apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.set_busy_timeout(2_000)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except apsw.Error as error:
+        raise Sqlite(journal).translate(error) or error from error
+    finally:
+        connection.close()
+
+
 def backup(source: Path, target: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> verify.Report:
     """Copy a journal that may be in use, consistently, then verify the copy. A target that exists is refused."""
     if target.exists():

@@ -200,4 +200,75 @@ MIGRATIONS = (
                 WHERE kind IN ('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')""",
         ),
     ),
+    Migration(
+        4,
+        "memory",
+        (
+            # `spot` is where an item stands in the index, partition << 32 | slot; null while it is not searched.
+            """CREATE TABLE memory_items (
+                number INTEGER PRIMARY KEY,
+                memory_id TEXT NOT NULL UNIQUE,
+                owner TEXT NOT NULL,
+                scope TEXT NOT NULL,
+                scope_value TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                text TEXT NOT NULL,
+                same_key BLOB NOT NULL,
+                salt BLOB NOT NULL,
+                label TEXT NOT NULL,
+                provenance TEXT NOT NULL,
+                source TEXT NOT NULL,
+                place INTEGER NOT NULL,
+                confidence_bps INTEGER NOT NULL,
+                valid_from_ms INTEGER NOT NULL,
+                valid_until_ms INTEGER NOT NULL,
+                expires_ms INTEGER NOT NULL,
+                pinned INTEGER NOT NULL,
+                state TEXT NOT NULL,
+                why TEXT NOT NULL,
+                origin TEXT NOT NULL,
+                supersedes TEXT NOT NULL,
+                superseded_by TEXT NOT NULL,
+                created_ms INTEGER NOT NULL,
+                updated_ms INTEGER NOT NULL,
+                embedded_by TEXT NOT NULL DEFAULT '',
+                spot INTEGER UNIQUE
+            )""",
+            "CREATE INDEX memory_by_owner ON memory_items (owner, state, number)",
+            "CREATE INDEX memory_same ON memory_items (owner, same_key)",
+            "CREATE INDEX memory_by_source ON memory_items (owner, source, place) WHERE source <> ''",
+            "CREATE INDEX memory_not_embedded ON memory_items (number) WHERE spot IS NOT NULL AND embedded_by = ''",
+            "CREATE INDEX memory_expiring ON memory_items (expires_ms) WHERE expires_ms > 0",
+            "CREATE INDEX memory_after ON memory_items (supersedes) WHERE supersedes <> ''",
+            "CREATE INDEX memory_before ON memory_items (superseded_by) WHERE superseded_by <> ''",
+            "CREATE INDEX memory_pinned ON memory_items (owner) WHERE pinned = 1",
+            # Everything that is searched together or not at all: one owner's items of one scope.
+            """CREATE TABLE memory_partitions (
+                partition INTEGER PRIMARY KEY,
+                owner TEXT NOT NULL,
+                scope TEXT NOT NULL,
+                scope_value TEXT NOT NULL,
+                items INTEGER NOT NULL DEFAULT 0,
+                words INTEGER NOT NULL DEFAULT 0,
+                next_slot INTEGER NOT NULL DEFAULT 0,
+                UNIQUE (owner, scope, scope_value)
+            )""",
+            """CREATE TABLE memory_postings (
+                partition INTEGER NOT NULL,
+                term TEXT NOT NULL,
+                first INTEGER NOT NULL,
+                count INTEGER NOT NULL,
+                postings BLOB NOT NULL
+            )""",
+            "CREATE UNIQUE INDEX memory_postings_by_term ON memory_postings (partition, term, first)",
+            "CREATE TABLE memory_vectors (spot INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
+            # The signs of the vectors' elements, so many slots to a row.
+            """CREATE TABLE memory_codes (
+                partition INTEGER NOT NULL,
+                block INTEGER NOT NULL,
+                codes BLOB NOT NULL
+            )""",
+            "CREATE UNIQUE INDEX memory_codes_by_block ON memory_codes (partition, block)",
+        ),
+    ),
 )

@@ -116,6 +116,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         catalogue=daemon.catalogue,
         policy=daemon.policy,
         vault=daemon.vault,
+        memory=daemon.memory,
         shelf=daemon.shelf,
         mcp=daemon.mcp,
         reload_config=partial(app.reload_config, daemon, env),

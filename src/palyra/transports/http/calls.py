@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from palyra.runtime.clock import Clock
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
+    from palyra.runtime.memory import Memory
     from palyra.runtime.mcp import Mcp
     from palyra.runtime.routing import Models
     from palyra.runtime.rules import Rules
@@ -68,6 +69,7 @@ class Parts:
     catalogue: "Catalogue"
     policy: "PolicyStore"
     vault: "Vault"
+    memory: "Memory"
     shelf: "Shelf"
     mcp: "Mcp"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"

@@ -1,0 +1,292 @@
+"""Searching what is remembered, by words and by meaning at once, over every item that may be seen.
+
+Words: BM25, divided by what the question's words are worth together, so that it says how much of the question an item has.
+Meaning: the cosine. All vectors are compared by their signs first, the nearest exactly. Then each item may borrow from its better
+neighbour in the conversation it was said in. The rule: nothing out of sight is read, so nothing out of sight can move a score.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from palyra.domain.memory import Found, ScoreParts
+from palyra.journal import memory, memory_words
+from palyra.journal.database import Tx
+from palyra.journal.memory_index import CODE_BYTES, DIMENSIONS, SLOTS_PER_BLOCK, Partition, at, spot
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Whole = NDArray[np.int64]
+
+_K1, _B = 1.2, 0.4
+WORDS_WEIGHT = 0.5
+NEIGHBOUR_WEIGHT = 0.35
+# A not yet embedded item that has all the words is about as near as this.
+_GUESSED_MEANING = 0.6
+_FRESH_WEIGHT = 0.05
+_SURE_WEIGHT = 0.05
+_HALF_LIFE_MS = 180 * 86_400_000
+_BEST_OF_EACH = 160
+_FEWEST_EXACT, _MOST_EXACT = 1_000, 6_000
+_BLOCKS_AT_ONCE = 256
+_MOST_QUESTION_TERMS = 48
+
+
+class Weights(Struct, frozen=True):
+    """How much each part counts. Only a benchmark asks with others, to have the parents beside the child."""
+
+    words: float = WORDS_WEIGHT
+    neighbour: float = NEIGHBOUR_WEIGHT
+    fresh: float = _FRESH_WEIGHT
+    sure: float = _SURE_WEIGHT
+
+
+class _Seen(Struct):
+    """A candidate. `index` is its place in the row of all slots that may be seen."""
+
+    index: int
+    source: str
+    place: int
+    confidence: float
+    said_ms: int
+    embedded: bool
+    words: float = 0.0
+    meaning: float = 0.0
+    base: float = 0.0
+    neighbour: float = 0.0
+
+
+class _Row:
+    """All slots of all partitions in sight, one behind the other."""
+
+    def __init__(self, partitions: Sequence[Partition]) -> None:
+        self.partitions = partitions
+        self.starts: dict[int, int] = {}
+        self.length = 0
+        for each in partitions:
+            self.starts[each.partition] = self.length
+            self.length += each.next_slot
+        self.listed = ",".join(str(each.partition) for each in partitions)
+        self.items = sum(each.items for each in partitions)
+        self.words = sum(each.words for each in partitions)
+
+    def index(self, place: int) -> int:
+        partition, slot = at(place)
+        return self.starts[partition] + slot
+
+    def spots(self, indexes: "Iterable[int]") -> list[int]:
+        import bisect
+
+        starts = list(self.starts.values())
+        found = []
+        for index in indexes:
+            which = bisect.bisect_right(starts, index) - 1
+            found.append(spot(self.partitions[which].partition, index - starts[which]))
+        return found
+
+
+def search(
+    tx: Tx, partitions: Sequence[Partition], question: str, vector: "Floats | None", limit: int, weights: Weights | None = None
+) -> list[Found]:
+    """The best items of these partitions, best first. Without a vector: by words alone."""
+    weights = weights or Weights()
+    row = _Row([each for each in partitions if each.next_slot])
+    if not row.items:
+        return []
+    words = _words(tx, row, question)
+    candidates = set(_top(words, _BEST_OF_EACH)) if weights.words else set()
+    if vector is not None and weights.words < 1:
+        candidates.update(_nearest(tx, row, vector))
+    seen = {each.index: each for each in _load(tx, row, row.spots(candidates))}
+    beside = _neighbours(tx, row, seen.values()) if weights.neighbour else {}
+    further = beside.keys() - seen.keys()
+    seen.update({each.index: each for each in _load(tx, row, row.spots(sorted(further)))})
+    _score(tx, row, seen, words, vector, weights)
+    for index, each in seen.items():
+        each.neighbour = max((seen[other].base for other in beside.get(index, ()) if other in seen), default=0.0)
+    ranked = sorted(
+        ((_total(each, tx.now_ms, weights), each) for each in seen.values()), key=lambda pair: (-pair[0], pair[1].index)
+    )
+    best = [(score, each) for score, each in ranked[:limit] if score > 0]
+    items = memory.at_spots(tx, row.spots(each.index for _, each in best))
+    return [Found(item, round(score, 4), _parts(each, tx.now_ms)) for (score, each), item in zip(best, items, strict=True)]
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def _score(tx: Tx, row: _Row, seen: dict[int, _Seen], words: "Floats", vector: "Floats | None", weights: Weights) -> None:
+    meaning = _cosines(tx, row.spots(seen), vector) if vector is not None else None
+    for each, cosine in zip(seen.values(), meaning if meaning is not None else [0.0] * len(seen), strict=True):
+        each.words = min(1.0, float(words[each.index]))
+        if meaning is None:
+            each.base = each.words
+            continue
+        each.meaning = max(0.0, float(cosine)) if each.embedded else _GUESSED_MEANING * each.words
+        each.base = weights.words * each.words + (1 - weights.words) * each.meaning
+
+
+def _total(each: _Seen, now_ms: int, weights: Weights) -> float:
+    relevance = min(1.0, each.base + weights.neighbour * each.neighbour)
+    steady = 1 - weights.fresh - weights.sure
+    return relevance * (steady + weights.fresh * _recency(each, now_ms) + weights.sure * each.confidence)
+
+
+def _recency(each: _Seen, now_ms: int) -> float:
+    return math.pow(0.5, max(0, now_ms - each.said_ms) / _HALF_LIFE_MS)
+
+
+def _parts(each: _Seen, now_ms: int) -> ScoreParts:
+    rounded = (round(value, 4) for value in (each.words, each.meaning, each.neighbour, _recency(each, now_ms), each.confidence))
+    return ScoreParts(*rounded)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _words(tx: Tx, row: _Row, question: str) -> "Floats":
+    """For every slot how much of the question's worth in words it has; 1 is all of it in an item of average length."""
+    import numpy as np
+
+    posting = np.dtype([("slot", "<u4"), ("count", "u1"), ("length", "u1")])
+    scores = np.zeros(row.length, np.float32)
+    average = max(1.0, row.words / row.items)
+    worth = 0.0
+    for term in list(dict.fromkeys(memory_words.terms(question)))[:_MOST_QUESTION_TERMS]:
+        chunks = tx.all(
+            f"SELECT partition, count, postings FROM memory_postings WHERE term = :term AND partition IN ({row.listed})", term=term
+        )
+        holding = sum(count for _, count, _ in chunks)
+        rarity = math.log(1 + (row.items - holding + 0.5) / (holding + 0.5))
+        worth += rarity
+        for start, packed in _joined(row, chunks):
+            hits = np.frombuffer(packed, posting)
+            counts = hits["count"].astype(np.float32)
+            norm = _K1 * (1 - _B + _B * hits["length"].astype(np.float32) / np.float32(average))
+            scores[hits["slot"].astype(np.int64) + start] += np.float32(rarity * (_K1 + 1)) * counts / (counts + norm)
+    return scores / np.float32(worth) if worth else scores
+
+
+def _joined(row: _Row, chunks: list[tuple[int, int, bytes]]) -> list[tuple[int, bytes]]:
+    by_partition: dict[int, list[bytes]] = {}
+    for partition, _, postings in chunks:
+        by_partition.setdefault(partition, []).append(postings)
+    return [(row.starts[partition], b"".join(pieces)) for partition, pieces in by_partition.items()]
+
+
+def _top(scores: "Floats", count: int) -> list[int]:
+    """Where the highest scores above nothing are."""
+    import numpy as np
+
+    hits = np.flatnonzero(scores)
+    if len(hits) > count:
+        hits = hits[np.argpartition(-scores[hits], count)[:count]]
+    return [int(each) for each in hits]
+
+
+# --- meaning ----------------------------------------------------------------------------------------------------------
+
+
+def _nearest(tx: Tx, row: _Row, vector: "Floats") -> list[int]:
+    """Where the items nearest in meaning are: every vector is compared by its signs, the best of those exactly."""
+    import numpy as np
+
+    distances = np.full(row.length, DIMENSIONS, np.uint16)
+    signs = np.packbits(vector > 0).view(np.uint64)
+    for each in row.partitions:
+        blocks = -(-each.next_slot // SLOTS_PER_BLOCK)
+        for first in range(0, blocks, _BLOCKS_AT_ONCE):
+            _compare(tx, each, first, signs, distances[row.starts[each.partition] :])
+    wanted = min(_MOST_EXACT, max(_FEWEST_EXACT, row.items // 100))
+    near = np.flatnonzero(distances < DIMENSIONS)
+    if len(near) > wanted:
+        near = near[np.argpartition(distances[near], wanted)[:wanted]]
+    indexes = [int(index) for index in near]
+    cosines = _cosines(tx, row.spots(indexes), vector)
+    best = np.argsort(-cosines, kind="stable")[:_BEST_OF_EACH]
+    return [indexes[int(each)] for each in best]
+
+
+def _compare(tx: Tx, partition: Partition, first: int, signs: "NDArray[np.uint64]", distances: "NDArray[np.uint16]") -> None:
+    """Put into `distances` in how many signs the vectors of some blocks differ; nothing where there is no vector."""
+    import numpy as np
+
+    rows = tx.all(
+        """SELECT block, codes FROM memory_codes WHERE partition = :partition AND block >= :first AND block < :behind
+        ORDER BY block""",
+        partition=partition.partition,
+        first=first,
+        behind=first + _BLOCKS_AT_ONCE,
+    )
+    if not rows:
+        return
+    codes = np.frombuffer(b"".join(codes for _, codes in rows), np.uint64).reshape(-1, CODE_BYTES // 8)
+    counted = np.bitwise_count(codes ^ signs)
+    total = counted[:, 0].astype(np.uint16)
+    for column in range(1, counted.shape[1]):
+        total += counted[:, column]
+    # The signs of a real vector are never all negative.
+    total[~codes.any(axis=1)] = DIMENSIONS
+    for number, (block, _) in enumerate(rows):
+        begin = block * SLOTS_PER_BLOCK
+        room = distances[begin : min(begin + SLOTS_PER_BLOCK, partition.next_slot)]
+        room[:] = total[number * SLOTS_PER_BLOCK :][: len(room)]
+
+
+def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":
+    """The exact cosine at each spot, 0 where there is no vector."""
+    import numpy as np
+
+    rows: dict[int, bytes] = dict(tx.all(f"SELECT spot, vector FROM memory_vectors WHERE spot IN ({','.join(map(str, spots))})"))
+    found = np.zeros(len(spots), np.float32)
+    present = [number for number, each in enumerate(spots) if each in rows]
+    if present:
+        stored = np.dtype([("scale", "<f4"), ("elements", "i1", (DIMENSIONS,))])
+        packed = np.frombuffer(b"".join(rows[spots[number]] for number in present), stored)
+        found[present] = (packed["elements"].astype(np.float32) @ vector) * packed["scale"]
+    return found
+
+
+# --- candidates and their neighbours ----------------------------------------------------------------------------------
+
+
+def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
+    """Those that are to be considered: not expired, still valid."""
+    rows = tx.all(
+        f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by FROM memory_items
+        WHERE spot IN ({",".join(map(str, spots))}) AND (expires_ms = 0 OR expires_ms > :now)
+            AND (valid_until_ms = 0 OR valid_until_ms > :now)""",
+        now=tx.now_ms,
+    )
+    return [
+        _Seen(row.index(where), source, place, sure / 10_000, said_ms or created_ms, bool(embedded))
+        for where, source, place, sure, said_ms, created_ms, embedded in rows
+    ]
+
+
+def _neighbours(tx: Tx, row: _Row, seen: Iterable[_Seen]) -> dict[int, list[int]]:
+    """The candidates that were said somewhere and the items beside them, each with the items beside it, as far as in sight."""
+    by_source: dict[str, set[int]] = {}
+    for each in seen:
+        if each.source:
+            by_source.setdefault(each.source, set()).update((each.place - 1, each.place, each.place + 1))
+    beside: dict[int, list[int]] = {}
+    for source, places in by_source.items():
+        rows = tx.all(
+            f"""SELECT spot, place FROM memory_items WHERE owner = (SELECT owner FROM memory_partitions WHERE partition = :any)
+                AND source = :source AND source <> '' AND spot IS NOT NULL AND place IN ({",".join(map(str, places))})""",
+            any=row.partitions[0].partition,
+            source=source,
+        )
+        in_sight = [(row.index(where), place) for where, place in rows if at(where)[0] in row.starts]
+        at_place: dict[int, list[int]] = {}
+        for index, place in in_sight:
+            at_place.setdefault(place, []).append(index)
+        for index, place in in_sight:
+            beside[index] = [*at_place.get(place - 1, ()), *at_place.get(place + 1, ())]
+    return beside
