@@ -1,4 +1,4 @@
-"""How long a verdict takes, through the shipped presets and a large operator's folder, and how long the record takes to decide again.
+"""How long a verdict takes, through the presets and a large operator's folder, and how long it takes to decide the record again.
 
 No two calls here are about the same path or command. Wall time is what a run waits; the thread's own time is what remains of it on
 a machine with nothing else to do.
@@ -16,7 +16,6 @@ from tests import recorded
 from tests.journals import opened
 
 from bench.common import Table
-
 from palyra.domain.labels import Label
 from palyra.domain.tools import Scope, Subject, ToolSpec
 from palyra.domain.verdicts import Question
@@ -121,7 +120,7 @@ async def _again(folder: Path) -> list[tuple[str, ...]]:
     (folder / "policies").mkdir()
     operators_folder(folder / "policies")
     sets = {"default": load(None, "default"), "a folder that reads paths, commands and hosts": load(folder / "policies", "default")}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     async with opened(folder / "journal.db") as db:
         coding = load(None, "coding")
         made = enumerate(itertools.islice(distinct(), RECORDED))
@@ -142,7 +141,7 @@ async def _again(folder: Path) -> list[tuple[str, ...]]:
 def loading() -> Table:
     with TemporaryDirectory() as folder:
         operators_folder(Path(folder))
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for name, place in (("the preset alone", None), ("with a folder", Path(folder))):
             start = time.perf_counter()
             found = load(place, "default")

@@ -20,7 +20,6 @@ from palyra.journal import decisions
 from palyra.journal.database import Database
 from palyra.journal.decisions import Recorded
 from palyra.policy import testing
-from palyra.policy.always import pattern, quote
 from palyra.policy.judge import judge
 from palyra.policy.policy_set import PRESETS, PolicySet
 from palyra.policy.shadow import open_shadow
@@ -176,76 +175,6 @@ def test_a_shadow_is_a_preset_or_a_folder_and_must_load(tmp_path: Path) -> None:
 
 
 # --- deciding alike calls once ------------------------------------------------------------------------------------------
-
-LETTERS = st.sampled_from(list('ab/*ä"\\ .\n'))
-NAMES = st.text(LETTERS, min_size=1, max_size=5).filter(lambda text: text.strip("/.") != "" and "//" not in text)
-PATTERNS = st.lists(st.one_of(st.just("*"), st.text(LETTERS, max_size=3).map(pattern)), max_size=4).map("".join)
-TESTS = st.one_of(
-    st.builds('context.path like "{}"'.format, PATTERNS),
-    st.builds('context.command like "{}"'.format, PATTERNS),
-    st.builds(lambda text: f"context.path == {quote(text)}", NAMES),
-    st.builds(lambda text: f"context.command != {quote(text)}", NAMES),
-    st.builds(lambda text: f"{quote(text)} == context.command", NAMES),
-    st.builds(lambda text: f"context.touches.contains({quote(WORKSPACE + '/' + text)})", NAMES),
-    st.builds(lambda one, two: f"context.paths.containsAny([{quote(WORKSPACE + '/' + one)}, {quote(two)}])", NAMES, NAMES),
-    st.builds(lambda one, two: f"context.paths.containsAll([{quote(WORKSPACE + '/' + one)}, {quote(two)}])", NAMES, NAMES),
-    st.sampled_from(
-        [
-            "context.hour < 6",
-            "context.now_ms >= 1700000000000",
-            "context.paths.isEmpty()",
-            "context.path == context.workspace",
-            'context.session == Session::"x"',
-            "context has path",
-        ]
-    ),
-)
-POLICIES = st.lists(
-    st.builds(
-        lambda effect, action, test, sense: f"{effect} (principal, {action}, resource) when {{ {sense}({test}) }};",
-        st.sampled_from(["permit", "forbid"]),
-        st.sampled_from(["action", 'action == Action::"run_unattended"']),
-        TESTS,
-        st.sampled_from(["", "!"]),
-    ),
-    min_size=1,
-    max_size=4,
-).map("\n".join)
-OWN_QUESTIONS = st.builds(
-    lambda tool, names, command, now_ms, rules: call(
-        tool,
-        scope(*(f"{WORKSPACE}/{name.strip('/')}" for name in names), command=command),
-        now_ms=now_ms,
-        rules=rules,
-    ),
-    st.sampled_from([READ, PATCH, SHELL]),
-    st.lists(NAMES, max_size=2, unique=True),
-    st.text(LETTERS, max_size=6),
-    st.integers(1_699_999_000_000, 1_700_090_000_000),
-    st.sampled_from([(), (SessionRule("R", f"never touch {WORKSPACE}/a"),)]),
-)
-
-
-def taken(question: Question) -> Recorded:
-    proposed, said = recorded.decision(SETS["coding"], 1, question)
-    return Recorded(
-        position=1,
-        time_ms=1,
-        session_id=question.session_id,
-        run_id="",
-        principal=question.principal,
-        proposed=proposed,
-        decided=said,
-    )
-
-
-@given(POLICIES, st.lists(OWN_QUESTIONS, min_size=1, max_size=12))
-def test_whatever_policies_read_of_paths_commands_and_times_calls_are_decided_as_one_by_one(
-    text: str, questions: list[Question]
-) -> None:
-    policies = SETS["default"].plus("mine.cedar", text)
-    again = testing.Retest(policies)
-    assert [again.take(taken(question)) for question in questions] == [judge(policies, question) for question in questions]
 
 
 def distinct() -> Iterator[Question]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from palyra.domain.errors import InvalidInput
 from palyra.domain.verdicts import Question, SessionRule
-from palyra.policy import request, rules, sources
+from palyra.policy import projection, request, rules, sources
 from palyra.policy.sources import Problem, Rule
 
 Preset = Literal["locked", "default", "coding", "research"]
@@ -31,10 +31,10 @@ class Slice(Struct, frozen=True):
 
     rules: tuple[Rule, ...]
     cedar: cedarpy.PolicySet
-    uses: frozenset[str]
+    uses: request.Uses
     entities: cedarpy.Entities
     # Answers by the facts they were given: what a rule does not read is not among the facts, so calls often share them.
-    answered: dict[str, Any] = msgspec.field(default_factory=dict)
+    answered: dict[tuple[str, bool], Any] = msgspec.field(default_factory=dict)
 
 
 class PolicySet:
@@ -99,11 +99,12 @@ class PolicySet:
             # A rule about exactly another principal or tool can neither match nor err, and a folder may hold hundreds of those.
             if _may_match(rule.tree["principal"], principal) and _may_match(rule.tree["resource"], tool)
         )
+        members = projection.kept(rules)
         return Slice(
             rules=rules,
             # Cedar numbers policies in the order of the text, so `policy7` is rules[7].
             cedar=cedarpy.PolicySet.from_str("\n".join(rule.text for rule in rules)),
-            uses=frozenset().union(*(request.mentioned(rule.tree) for rule in rules)),
+            uses={name: members.get(name) for rule in rules for name in request.mentioned(rule.tree)},
             entities=cedarpy.Entities.from_json_str(request.entities(question, self._groups), self._schema),
         )
 

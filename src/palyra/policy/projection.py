@@ -1,7 +1,6 @@
-"""What of the facts that differ from call to call a set of policies can tell apart, so that calls alike are decided once.
+"""What of a call's facts a set of policies can tell apart: read from the policies' trees, never from their text.
 
-The rule: read from the policies' trees, never from their text. A fact that is compared with constants only counts by the outcomes;
-used in any other way, it counts whole.
+The rule: a fact that is compared with constants only counts by the outcomes; used in any other way, it counts whole.
 """
 
 import operator
@@ -26,15 +25,35 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_WHOLE = None
+# Facts that are sets of strings.
+_SETS = frozenset({"paths", "touches", "hosts", "domains", "recipients", "sources"})
+_CONTAINS = ("contains", "containsAny", "containsAll")
+
+# A fact, and the comparison with a constant that it stands in; no comparison: it is used in another way.
+_Use = tuple[str, str, dict[str, Any]]
+
+
+def kept(rules: Iterable[Rule]) -> dict[str, frozenset[Any]]:
+    """Sets that these rules only ask for certain members. The others make no difference and need not be told."""
+    found: dict[str, frozenset[Any]] = {}
+    whole = set[str]()
+    for name, key, value in (use for rule in rules for use in _uses(rule.tree)):
+        constants = _constants(value.get("right")) if name in _SETS and key in _CONTAINS else None
+        if constants is None:
+            whole.add(name)
+        else:
+            found[name] = found.get(name, frozenset()) | frozenset(constants)
+    return {name: members for name, members in found.items() if name not in whole}
 
 
 def projection(rules: Iterable[Rule]) -> Project:
     """Two questions that are alike otherwise and give the same here are answered the same by these rules."""
     tests: dict[str, list[Test] | None] = {}
     for rule in rules:
-        for name, test in _uses(rule.tree):
-            known = tests.setdefault(name, [])
+        for name, key, value in _uses(rule.tree):
+            if name not in OWN:
+                continue
+            known, test = tests.setdefault(name, []), _test(key, value)
             if test is None or known is None:
                 tests[name] = None
             else:
@@ -52,22 +71,22 @@ def projection(rules: Iterable[Rule]) -> Project:
     return project
 
 
-def _uses(tree: Any) -> Iterator[tuple[str, Test | None]]:
-    """Every use of such a fact, with the test if it is one against a constant."""
+def _uses(tree: Any) -> Iterator[_Use]:
+    """Every use of a fact."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         if node == request.CONTEXT:
-            yield from ((name, _WHOLE) for name in OWN)
+            yield from ((name, "", {}) for name in request.FACTS)
         elif isinstance(node, list):
             waiting += node
         elif (name := _fact(node)) is not None:
-            yield from [(name, _WHOLE)] if name in OWN else []
+            yield name, "", {}
         elif isinstance(node, dict):
             for key, value in node.items():
-                tested = _tested(key, value) if isinstance(value, dict) else None
-                if tested is not None:
-                    yield tested
+                name = _fact(value.get("left")) if isinstance(value, dict) else None
+                if name is not None and _test(key, value) is not None:
+                    yield name, key, value
                 elif key != "has":
                     waiting.append(value)
 
@@ -78,13 +97,9 @@ def _fact(node: Any) -> str | None:
     return inner["attr"] if isinstance(inner, dict) and inner.get("left") == request.CONTEXT else None
 
 
-def _tested(key: str, value: dict[str, Any]) -> tuple[str, Test] | None:
-    name = _fact(value.get("left"))
-    test = _test(key, value) if name in OWN else None
-    return (name, test) if name is not None and test is not None else None
-
-
 def _test(key: str, value: dict[str, Any]) -> Test | None:
+    if not key:
+        return None
     if key == "like":
         return _like(value["pattern"])
     constants = _constants(value.get("right"))

@@ -188,8 +188,18 @@ FACTS: dict[str, Callable[[Question], Any]] = {
 }
 
 
-def facts(question: Question, names: frozenset[str]) -> dict[str, Any]:
-    return {name: fact(question) for name, fact in FACTS.items() if name in names}
+# The facts that policies read; of a set with members named here, only those are told, because no policy asks for others.
+Uses = Mapping[str, frozenset[Any] | None]
+
+
+def facts(question: Question, names: Uses | frozenset[str]) -> dict[str, Any]:
+    if isinstance(names, frozenset):
+        names = dict.fromkeys(names)
+    return {name: _told(fact(question), names[name]) for name, fact in FACTS.items() if name in names}
+
+
+def _told(value: Any, members: frozenset[Any] | None) -> Any:
+    return value if members is None else [each for each in value if each in members]
 
 
 def mentioned(tree: Any) -> frozenset[str]:
