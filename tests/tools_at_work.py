@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from palyra.domain.labels import CLEAN, Label
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import ToolResult
 from palyra.tools import rehearsal, standard
@@ -16,10 +17,15 @@ from palyra.tools.paths import Fence
 ARTIFACTS: dict[tuple[str, str], bytes] = {}
 
 
+def _artifact(artifact_id: str, session_id: str) -> tuple[bytes, Label] | None:
+    found = ARTIFACTS.get((session_id, artifact_id))
+    return None if found is None else (found, CLEAN)
+
+
 def catalogue(*forbidden: str) -> Catalogue:
     fence = Fence(forbidden)
     return Catalogue(
-        [*standard.tools(fence, lambda artifact, session: ARTIFACTS.get((session, artifact))), *rehearsal.tools(fence)]
+        [*standard.tools(fence, _artifact), *rehearsal.tools(fence)]
     )
 
 

@@ -96,6 +96,7 @@ class Explanation(Struct, frozen=True):
     rules: tuple[Deciding, ...]
     errors: tuple[str, ...]
     facts: dict[str, Any]
+    asked: tuple[str, ...] = ("run", "run_unattended")
 
 
 class Reloaded(Struct, frozen=True):

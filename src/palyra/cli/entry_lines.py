@@ -77,10 +77,8 @@ def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = 
     risk = wrapped(style, f"  risk {request.risk} · {one_line(request.why, 300)}", width)
     risk[0] = risk[0].replace(f"risk {request.risk}", f"risk {style(request.risk, 'bold', _RISKS[request.risk])}", 1)
     lines = head + risk
-    if request.label.sources or request.label.integrity == "untrusted" or request.label.confidentiality == "secret":
-        sources = f", from {one_line(', '.join(request.label.sources), 200)}" if request.label.sources else ""
-        read = f"  the agent has read {request.label.integrity}, {request.label.confidentiality} content{sources}"
-        lines += wrapped(style, read, width, "yellow")
+    for line in _flow_lines(request):
+        lines += wrapped(style, line, width, "yellow")
     if request.policies:
         lines += wrapped(style, f"  policy {one_line(', '.join(request.policies), 200)}", width, "dim")
     if request.cost_microusd:
@@ -89,6 +87,27 @@ def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = 
         left = request.expires_ms - int(time.time() * 1000)
         lines.append(style(f"  counts as denied in {words.duration(max(0, left) // 1000 * 1000)}", "dim"))
     return lines + (preview_lines(style, request.preview.kind, request.preview.body) if preview else [])
+
+
+def _flow_lines(request: ApprovalRequested) -> list[str]:
+    """What the agent has read that matters here: what may have asked for this call, and what could go where."""
+    flow, label = request.flow, request.label
+    if flow is None:
+        if label.integrity == "trusted" or request.about != "tool":
+            return []
+        return [f"  the agent has read untrusted content from {one_line(', '.join(label.sources) or 'outside', 200)}"]
+    where = one_line(", ".join(flow.sinks), 200) or "elsewhere"
+    lines = []
+    for each in flow.sources:
+        by = ", ".join(filter(None, (clean(each.tool), f"entry {each.seq}" if each.seq else "earlier")))
+        name = f"{one_line(each.source, 160)} ({by})"
+        if each.untrusted:
+            lines.append(f"  untrusted: {name} may have asked for this")
+        if each.private and flow.sinks:
+            lines.append(f"  {label.confidentiality}: {name} → {where}")
+    if flow.sends_private:
+        lines.append(f"  no policy permits {label.confidentiality} data to go there; a wider yes permits it from now on")
+    return lines
 
 
 def preview_lines(style: Style, kind: str, body: str) -> list[str]:

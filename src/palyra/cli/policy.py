@@ -55,7 +55,7 @@ def show_explanation(state: State, found: admin_client.Explanation) -> int:
     verdict = found.verdict
     risk = f" (risk {verdict.risk})" if verdict.risk else ""
     state.out.line(state.out.style(verdict.type, "bold", _COLORS.get(verdict.type, "red")) + f"{risk}: {one_line(verdict.reason)}")
-    for action in ("run", "run_unattended"):
+    for action in found.asked:
         deciding = [rule for rule in found.rules if rule.action == action]
         state.out.line(f"{action}:" + ("" if deciding else " no policy permits it"))
         for rule in deciding:

@@ -95,6 +95,7 @@ class Summary:
     seq: int
     accepted_seq: int
     text: str
+    label: Label = labels.CLEAN
 
 
 Turn = UserTurn | ModelTurn | Summary
@@ -160,7 +161,9 @@ class Conversation:
                 self.label = labels.CLEAN
             case SessionCompacted():
                 kept = [turn for turn in self.turns if turn.seq > event.upto_seq + offset]
-                self.turns = [Summary(seq, seq, event.summary), *kept]
+                # A summary says what was read in other words: it is as untrusted and as private as all of that.
+                self.label = labels.merge(self.label, event.label)
+                self.turns = [Summary(seq, seq, event.summary, self.label), *kept]
             case ToolUndone():
                 self._undo(event)
             case _ if run_id:
@@ -258,7 +261,7 @@ class Conversation:
                 progress.attempts = event.attempt
             case ToolFinished():
                 progress.finished = event
-                self.label = labels.join([self.label, event.label])
+                self.label = labels.merge(self.label, event.label)
             case ApprovalRequested():
                 progress.asked = event
                 run.pending[event.approval_id] = event

@@ -1,4 +1,8 @@
-"""Where content came from and how secret it is. Labels only ever join upwards: towards untrusted, towards secret."""
+"""Where content came from and how secret it is. Labels only ever join upwards: towards untrusted, towards secret.
+
+A joined label names at most a few sources of each kind. When there would be more, the deepest are named together by what they
+lie below (`file:src/…`), so that a name may become less exact and is never lost.
+"""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -10,34 +14,111 @@ Confidentiality = Literal["public", "private", "secret"]
 
 _INTEGRITY: tuple[Integrity, ...] = ("trusted", "untrusted")
 _CONFIDENTIALITY: tuple[Confidentiality, ...] = ("public", "private", "secret")
-_MOST_SOURCES = 16
+MOST_SOURCES = 16
+_LONGEST_NAME = 160
+_MORE = "…"
 
 
 class Label(Struct, frozen=True, omit_defaults=True):
-    """`sources` name what lowered the integrity or raised the secrecy, for the person who is asked."""
+    """For the person who is asked: `sources` name what is untrusted, `private_sources` what is private or secret."""
 
     integrity: Integrity = "trusted"
     confidentiality: Confidentiality = "public"
     sources: tuple[str, ...] = ()
+    private_sources: tuple[str, ...] = ()
 
 
 CLEAN = Label()
 
 
+def untrusted(*sources: str) -> Label:
+    return Label(integrity="untrusted", sources=tuple(map(_named, sources)))
+
+
+def private(*sources: str) -> Label:
+    return Label(confidentiality="private", private_sources=tuple(map(_named, sources)))
+
+
+def secrecy(label: Label) -> int:
+    """0 for public; higher is more secret."""
+    return _CONFIDENTIALITY.index(label.confidentiality)
+
+
 def join(labels: Iterable[Label]) -> Label:
     """The label of something made from all of these."""
-    integrity = confidentiality = 0
-    sources: dict[str, None] = {}
+    found = CLEAN
     for label in labels:
-        if label == CLEAN:
-            continue
-        integrity = max(integrity, _INTEGRITY.index(label.integrity))
-        confidentiality = max(confidentiality, _CONFIDENTIALITY.index(label.confidentiality))
-        sources.update(dict.fromkeys(label.sources))
-    if not (integrity or confidentiality or sources):
-        return CLEAN
-    return Label(
-        integrity=_INTEGRITY[integrity],
-        confidentiality=_CONFIDENTIALITY[confidentiality],
-        sources=tuple(sources)[:_MOST_SOURCES],
-    )
+        found = merge(found, label)
+    return found
+
+
+def merge(one: Label, other: Label) -> Label:
+    """Both together; `one` itself if the other adds nothing, which is what a long conversation mostly does."""
+    if other is one or other == CLEAN:
+        return one
+    if one == CLEAN and len(other.sources) <= MOST_SOURCES and len(other.private_sources) <= MOST_SOURCES:
+        return other
+    integrity = max(one.integrity, other.integrity, key=_INTEGRITY.index)
+    confidentiality = max(one.confidentiality, other.confidentiality, key=_CONFIDENTIALITY.index)
+    sources = _union(one.sources, other.sources)
+    private_sources = _union(one.private_sources, other.private_sources)
+    joined = Label(integrity, confidentiality, sources, private_sources)
+    return one if joined == one else joined
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def is_several(name: str) -> bool:
+    """Whether a name stands for more than one source."""
+    return name.endswith(_MORE)
+
+
+def names(shown: str, source: str) -> bool:
+    """Whether a name that a label shows stands for this source."""
+    return shown == source or (is_several(shown) and source.startswith(shown[: -len(_MORE)]))
+
+
+def _named(source: str) -> str:
+    """Short, and never one of ours for several: those are not a tool's to give."""
+    source = source.replace(_MORE, "...")
+    return source if len(source) <= _LONGEST_NAME else source[:_LONGEST_NAME] + _MORE
+
+
+def _union(have: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    fresh = [name for name in more if not any(names(shown, name) for shown in have)]
+    if not fresh and len(have) <= MOST_SOURCES:
+        return have
+    return _fewer(tuple(dict.fromkeys((*have, *fresh))))
+
+
+def _fewer(found: tuple[str, ...]) -> tuple[str, ...]:
+    """At most so many names that still stand for all of these."""
+    while len(found) > MOST_SOURCES:
+        deepest = max(map(_depth, found))
+        if deepest <= 1:
+            # Nothing lies above a host: name those that were first, and say that there are others.
+            return (*found[: MOST_SOURCES - 1], _MORE)
+        wider = tuple(dict.fromkeys(_above(name) if _depth(name) == deepest else name for name in found))
+        found = tuple(name for name in wider if not any(other != name and names(other, name) for other in wider))
+    return found
+
+
+def _split(name: str) -> tuple[str, str]:
+    """What kind of source it is, and where: `https://` and `host/page`, `file:` and `src/a.py`."""
+    kind, colon, rest = name.partition(":")
+    if not colon:
+        return "", name
+    below = rest.removeprefix("//")
+    return name[: len(name) - len(below)], below
+
+
+def _depth(name: str) -> int:
+    where = _split(name)[1].removesuffix(_MORE).rstrip("/")
+    return where.count("/") + 1 if where else 0
+
+
+def _above(name: str) -> str:
+    kind, where = _split(name)
+    folder, slash, _ = where.removesuffix(_MORE).rstrip("/").rpartition("/")
+    return f"{kind}{folder}{slash}{_MORE}"

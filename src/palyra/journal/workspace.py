@@ -4,8 +4,11 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from palyra.domain import events
 from palyra.domain.errors import NotFound
+from palyra.domain.events import ToolFinished
 from palyra.domain.ids import ArtifactId
+from palyra.domain.labels import CLEAN, Label, merge
 from palyra.journal import sessions
 from palyra.journal.database import Tx
 
@@ -42,6 +45,23 @@ def artifact(tx: Tx, session_id: str, artifact_id: str) -> Artifact | None:
         if row:
             return Artifact(*row)
     return None
+
+
+def artifact_label(tx: Tx, session_id: str, artifact_id: str) -> Label:
+    """Where an artifact came from: the label of the results that it is, whatever was reset since."""
+    found = CLEAN
+    for owner in sessions.ancestors(tx, session_id):
+        rows = tx.all(
+            """SELECT body FROM entries WHERE tape = :tape AND kind = 'tool.finished'
+                AND instr(body, CAST(:artifact_id AS BLOB)) > 0""",
+            tape=owner,
+            artifact_id=artifact_id,
+        )
+        for (body,) in rows:
+            event = events.decode(body)
+            if isinstance(event, ToolFinished) and event.artifact == artifact_id:
+                found = merge(found, event.label)
+    return found
 
 
 class EffectRow(Struct, frozen=True):

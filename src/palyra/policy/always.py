@@ -39,18 +39,22 @@ def _escape(text: str) -> str:
     return "".join(_NAMED.get(char) or (char if char.isprintable() else f"\\u{{{ord(char):x}}}") for char in text)
 
 
-def always_policy(subject: Subject, principal: str, approval_id: str, when_ms: int) -> str:
-    """Cedar text for the policy folder. It permits exactly what `subject.covers`, for this principal."""
+def always_policy(subject: Subject, principal: str, approval_id: str, when_ms: int, *, sends_private: bool = False) -> str:
+    """Cedar text for the policy folder. It permits exactly what `subject.covers`, for this principal.
+
+    `sends_private`: the prompt said that private data could leave, so the yes permits that too.
+    """
     return permit(
         subject,
         principal,
         name=f"always-{approval_id}",
-        reason=f"approved for always: {described(subject)}",
+        reason=f"approved for always: {described(subject)}{', also with private data' if sends_private else ''}",
         origin=f"approval {approval_id}, {stamp(when_ms)}",
+        sends_private=sends_private,
     )
 
 
-def permit(subject: Subject, principal: str, *, name: str, reason: str, origin: str) -> str:
+def permit(subject: Subject, principal: str, *, name: str, reason: str, origin: str, sends_private: bool = False) -> str:
     """A policy that lets exactly what `subject.covers` run unattended, for this principal."""
     values = (subject.tool, subject.value, name)
     if any("\ud800" <= char <= "\udfff" for value in values for char in value):
@@ -58,13 +62,15 @@ def permit(subject: Subject, principal: str, *, name: str, reason: str, origin: 
             "the approved value is not valid text and cannot be written as a policy; approve it for the session instead"
         )
     kind, who = request.principal(principal)
+    unattended = 'action == Action::"run_unattended"'
+    both = 'action in [Action::"run_unattended", Action::"send_private"]'
     return (
         f"@id({quote(name)})\n"
         f"@reason({quote(reason)})\n"
         f"@origin({quote(origin)})\n"
         "permit (\n"
         f"  principal == {kind}::{quote(who)},\n"
-        '  action == Action::"run_unattended",\n'
+        f"  {both if sends_private else unattended},\n"
         f"  resource == Tool::{quote(subject.tool)}\n"
         f"){_condition(subject)};\n"
     )

@@ -1,4 +1,4 @@
-"""Why a call is decided as it is: the same two questions as judging, with every fact and rule laid open."""
+"""Why a call is decided as it is: the same questions as judging, with every fact and rule laid open."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from palyra.policy.policy_set import PolicySet
 
 
 class Deciding(Struct, frozen=True, kw_only=True):
-    """A rule that decided one of the two questions."""
+    """A rule that decided one of the questions."""
 
     id: str
     action: str
@@ -22,7 +22,7 @@ class Deciding(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """`facts` are what policies could have read, also those that none did."""
+    """`facts` are what policies could have read, also those that none did. `asked` are the actions that were asked about."""
 
     verdict: Verdict
     version: str
@@ -31,10 +31,11 @@ class Explanation(Struct, frozen=True, kw_only=True):
     rules: tuple[Deciding, ...]
     errors: tuple[str, ...]
     facts: dict[str, Any]
+    asked: tuple[str, ...] = ("run", "run_unattended")
 
     def __str__(self) -> str:
         lines = [f"{_word(self.verdict)}: {self.principal} runs {self.tool}", f"  because {self.verdict.reason}"]
-        for action in ("run", "run_unattended"):
+        for action in self.asked:
             deciding = [rule for rule in self.rules if rule.action == action]
             lines.append(f"{action}: {'' if deciding else 'no policy permits it'}".rstrip())
             lines += [f"  {rule.effect} {rule.id} ({rule.file}:{rule.line}) {rule.reason}".rstrip() for rule in deciding]
@@ -47,16 +48,18 @@ class Explanation(Struct, frozen=True, kw_only=True):
 def explain(policies: PolicySet, question: Question) -> Explanation:
     """The verdict that `judge` gives, and where it comes from."""
     found = judge.examine(policies, question)
-    deciding = policies.under(question.rules) if found.run.rules or found.unattended.rules else policies
-    answers = (("run", found.run), ("run_unattended", found.unattended))
+    answers = [("run", found.run), ("run_unattended", found.unattended)]
+    answers += [("send_private", found.sending)] if found.sending is not None else []
+    deciding = policies.under(question.rules) if any(answer.rules for _, answer in answers) else policies
     return Explanation(
         verdict=found.verdict,
         version=policies.version,
         tool=question.tool.name,
         principal=question.principal,
         rules=tuple(_deciding(deciding, action, each) for action, answer in answers for each in answer.rules),
-        errors=found.run.errors + found.unattended.errors,
+        errors=tuple(error for _, answer in answers for error in answer.errors),
         facts=_facts(question),
+        asked=tuple(action for action, _ in answers),
     )
 
 

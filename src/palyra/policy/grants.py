@@ -2,38 +2,37 @@
 
 from collections.abc import Iterable
 
-from palyra.domain.labels import Label
+from palyra.domain import labels
+from palyra.domain.labels import MOST_SOURCES, Label
 from palyra.domain.verdicts import Allow, Ask, Grant, Question, Verdict
 from palyra.policy import risk
-
-# A label names at most so many sources; a full one may hide a source that nobody has seen.
-_FULL = 16
 
 
 def settle(verdict: Verdict, grants: Iterable[Grant], question: Question) -> tuple[Verdict, Grant | None]:
     """The verdict after the grants, and the grant that changed it, if one did."""
     if not isinstance(verdict, Ask):
         return verdict, None
-    grant = covering(grants, question)
+    grant = covering(grants, question, sends_private=verdict.sends_private)
     if grant is None:
         return verdict, None
     return Allow(f"already approved, in answer to {grant.approval_id}", verdict.policies), grant
 
 
-def covering(grants: Iterable[Grant], question: Question) -> Grant | None:
-    """The first grant that still holds and covers the whole call."""
-    return next(
-        (grant for grant in grants if _holds(grant, question) and grant.subject.covers(question.tool.name, question.scope)), None
-    )
+def covering(grants: Iterable[Grant], question: Question, *, sends_private: bool = False) -> Grant | None:
+    """The first grant that still holds and covers the whole call. `sends_private`: as the Ask that it would answer says."""
+    covers = (grant for grant in grants if grant.subject.covers(question.tool.name, question.scope))
+    return next((grant for grant in covers if _holds(grant, question, sends_private)), None)
 
 
-def _holds(grant: Grant, question: Question) -> bool:
+def _holds(grant: Grant, question: Question, sends_private: bool) -> bool:
     if grant.principal != question.principal:
         return False
     if grant.session_id is not None and grant.session_id != question.session_id:
         return False
     if grant.until_ms is not None and question.now_ms >= grant.until_ms:
         return False
+    if sends_private and labels.secrecy(grant.seen) < labels.secrecy(question.label):
+        return False  # The yes was to a prompt that did not say that private data could go there.
     return not risk.reaches_out(question) or _was_seen(grant.seen, question.label)
 
 
@@ -41,4 +40,7 @@ def _was_seen(seen: Label, now: Label) -> bool:
     """Untrusted content that came in after the yes may be what asks now, so the yes does not speak for it."""
     if now.integrity == "trusted":
         return True
-    return seen.integrity == "untrusted" and 0 < len(now.sources) < _FULL and set(now.sources) <= set(seen.sources)
+    if seen.integrity == "trusted" or not 0 < len(now.sources) < MOST_SOURCES:
+        return False
+    # A name for several sources may hide one that nobody has seen.
+    return set(now.sources) <= set(seen.sources) and not any(map(labels.is_several, now.sources))

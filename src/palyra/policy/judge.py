@@ -1,4 +1,7 @@
-"""Decides one call by asking Cedar two questions. Only two clean permissions allow; whatever goes wrong denies."""
+"""Decides one call by asking Cedar two questions, and a third if private data could leave with it.
+
+Only clean permissions allow; whatever goes wrong denies.
+"""
 
 import re
 from typing import Any
@@ -15,6 +18,7 @@ from palyra.policy.policy_set import PolicySet, Slice
 _NUMBERED = re.compile(r"`policy([0-9]+)`")
 _RUN = request.uid("Action", "run")
 _RUN_UNATTENDED = request.uid("Action", "run_unattended")
+_SEND_PRIVATE = request.uid("Action", "send_private")
 
 # Facts are small; a policy that reads the time makes every call's facts new, so there is an end.
 _MOST_ANSWERED = 1_000
@@ -29,11 +33,12 @@ class Answer(Struct, frozen=True):
 
 
 class Examined(Struct, frozen=True):
-    """A verdict with the two answers it was made of."""
+    """A verdict with the answers it was made of; `sending` only if private data could leave."""
 
     verdict: Verdict
     run: Answer = Answer(permitted=False)
     unattended: Answer = Answer(permitted=False)
+    sending: Answer | None = None
 
 
 def judge(policies: PolicySet, question: Question) -> Verdict:
@@ -44,8 +49,8 @@ def judge(policies: PolicySet, question: Question) -> Verdict:
 def examine(policies: PolicySet, question: Question) -> Examined:
     try:
         policies = policies.under(question.rules)
-        run, unattended = _ask(policies, question)
-        return Examined(_verdict(policies, question, run, unattended), run, unattended)
+        run, unattended, sending = _ask(policies, question)
+        return Examined(_verdict(policies, question, run, unattended, sending), run, unattended, sending)
     except InvalidInput as error:
         return Examined(Deny(f"the call cannot be judged: {error.message}"))
     except (KeyboardInterrupt, SystemExit):
@@ -54,13 +59,14 @@ def examine(policies: PolicySet, question: Question) -> Examined:
         return Examined(Deny(f"the policy could not be evaluated, so the call is denied: {type(error).__name__}: {error}"))
 
 
-def _ask(policies: PolicySet, question: Question) -> tuple[Answer, Answer]:
-    """May it run? May it run unattended?"""
+def _ask(policies: PolicySet, question: Question) -> tuple[Answer, Answer, Answer | None]:
+    """May it run? May it run unattended? If private data could leave with it: may that go there?"""
     request.check(question)
     part = policies.slice(question)
     # As text, because the library would encode a dict once per question.
     context = msgspec.json.encode(request.facts(question, part.uses)).decode()
-    known: tuple[Answer, Answer] | None = part.answered.get(context)
+    sends = request.sends_private(question)
+    known: tuple[Answer, Answer, Answer | None] | None = part.answered.get((context, sends))
     if known is not None:
         return known
     same = {
@@ -68,11 +74,13 @@ def _ask(policies: PolicySet, question: Question) -> tuple[Answer, Answer]:
         "resource": request.uid("Tool", question.tool.name),
         "context": context,
     }
-    run, unattended = decide(part, [{**same, "action": _RUN}, {**same, "action": _RUN_UNATTENDED}])
+    actions = (_RUN, _RUN_UNATTENDED, _SEND_PRIVATE) if sends else (_RUN, _RUN_UNATTENDED)
+    run, unattended, *rest = decide(part, [{**same, "action": action} for action in actions])
+    found = run, unattended, rest[0] if rest else None
     if len(part.answered) >= _MOST_ANSWERED:
         part.answered.clear()
-    part.answered[context] = run, unattended
-    return run, unattended
+    part.answered[context, sends] = found
+    return found
 
 
 def decide(part: Slice, requests: list[dict[str, Any]]) -> list[Answer]:
@@ -95,17 +103,25 @@ def _answer(part: Slice, result: cedarpy.AuthzResult) -> Answer:
     )
 
 
-def _verdict(policies: PolicySet, question: Question, run: Answer, unattended: Answer) -> Verdict:
-    errors = run.errors + unattended.errors
+def _verdict(policies: PolicySet, question: Question, run: Answer, unattended: Answer, sending: Answer | None) -> Verdict:
+    errors = run.errors + unattended.errors + (sending.errors if sending else ())
     if errors:
         return Deny(f"the policy could not be evaluated, so the call is denied: {errors[0]}", run.rules)
     if not run.permitted:
         return Deny(_reason(policies, run.rules) or _nothing_permits(question), run.rules)
-    if unattended.permitted:
-        return Allow(_reason(policies, unattended.rules) or "permitted by policy", unattended.rules)
+    stays = sending is not None and not sending.permitted
+    if sending is not None and stays and sending.rules:
+        return Deny(f"{_reason(policies, sending.rules)}: {risk.leaving(question)}", sending.rules)
+    if unattended.permitted and not stays:
+        used = unattended.rules + (sending.rules if sending else ())
+        return Allow(_reason(policies, used) or "permitted by policy", tuple(dict.fromkeys(used)))
     found = risk.assess(question)
-    why = _reason(policies, unattended.rules or run.rules) or "no policy permits it without asking"
-    return Ask(f"{why}. {found.risk} risk: {found.why}", found.risk, unattended.rules + run.rules)
+    reasons = [f"no policy permits that {risk.leaving(question)}"] if stays else []
+    if not unattended.permitted:
+        why = _reason(policies, unattended.rules or run.rules)
+        reasons += [why] if why else [] if stays else ["no policy permits it without asking"]
+    decided = run.rules if unattended.permitted else unattended.rules + run.rules
+    return Ask(f"{'; '.join(reasons)}. {found.risk} risk: {found.why}", found.risk, decided, sends_private=stays)
 
 
 def _reason(policies: PolicySet, ids: tuple[str, ...]) -> str:
@@ -122,7 +138,11 @@ def _nothing_permits(question: Question) -> str:
         about = " on a path as wide as a home folder or a folder above the workspace"
     elif question.scope.paths and not request.in_workspace(question.scope):
         about = " outside the workspace"
-    return (
-        f"no policy permits {question.principal} to run {question.tool.name}{about}; "
-        "the operator can add a permit for this tool to the policy folder"
-    )
+    refused = f"no policy permits {question.principal} to run {question.tool.name}{about}"
+    if question.tool.source.startswith("mcp:"):
+        server, _, tool = question.tool.name.removeprefix("mcp:").partition("/")
+        return (
+            f"{refused}: tools of MCP servers are denied until permitted. The operator can run `palyra mcp permit {server} {tool}`, "
+            f'or add permit (principal, action == Action::"run", resource == Tool::"{question.tool.name}"); to the policy folder'
+        )
+    return f"{refused}; the operator can add a permit for this tool to the policy folder"

@@ -72,7 +72,13 @@ def _by_label(question: Question) -> Iterator[Assessment]:
         yield Assessment("high", f"the model has read untrusted content from {sources}")
         if "secrets" in question.tool.capabilities:
             yield Assessment("critical", f"it is given secrets after untrusted content from {sources}")
-    if label.confidentiality == "private":
-        yield Assessment("high", "private data could leave")
-    if label.confidentiality == "secret":
-        yield Assessment("critical", "secret data could leave")
+    if label.confidentiality != "public" and request.sends(question):
+        yield Assessment("high" if label.confidentiality == "private" else "critical", leaving(question))
+
+
+def leaving(question: Question) -> str:
+    """What could leave, and where to, in words."""
+    label, scope = question.label, question.scope
+    what = f"{label.confidentiality} data" + (f" from {', '.join(label.private_sources)}" if label.private_sources else "")
+    where = ", ".join((*scope.hosts, *scope.recipients))
+    return f"{what} could go to {where}" if where else f"{what} could leave"

@@ -58,8 +58,11 @@ class Suggestion(Struct, frozen=True, kw_only=True):
 
 
 class _Case(NamedTuple):
+    """`sends_private`: the prompt said that private data could leave."""
+
     call: Recorded
     subjects: tuple[Subject, ...]
+    sends_private: bool
 
     @property
     def scope(self) -> Scope:
@@ -109,7 +112,8 @@ def _sorted_out(answers: Iterable[Answered]) -> tuple[list[_Case], list[_Case]]:
     approved, denied = [], []
     for each in answers:
         asked = each.call.proposed.asked
-        case = _Case(each.call, each.request.subjects)
+        flow = each.request.flow
+        case = _Case(each.call, each.request.subjects, flow is not None and flow.sends_private)
         if each.answer.decision == "deny" and asked is not None:
             denied.append(case)
         elif each.answer.decision == "allow" and each.answer.arguments is None and asked is not None and asked.exact:
@@ -178,7 +182,9 @@ def _permit(number: int, principal: str, chosen: _Chosen) -> Permit:
     name, what = f"suggested-{number}", always.described(subject)
     times = sorted(case.call.time_ms for case in cases)
     origin = f"policy suggest: {len(cases)} approvals, {always.stamp(times[0])} to {always.stamp(times[-1])}"
-    text = always.permit(subject, principal, name=name, reason=f"approved {len(cases)} times: {what}", origin=origin)
+    private = any(case.sends_private for case in cases)
+    reason = f"approved {len(cases)} times: {what}{', also with private data' if private else ''}"
+    text = always.permit(subject, principal, name=name, reason=reason, origin=origin, sends_private=private)
     return Permit(
         id=name,
         tool=subject.tool,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palyra.domain.errors import ConfigInvalid, Conflict, Forbidden, InvalidInput, PalyraError, Unavailable
 from palyra.domain.events import AnyEvent, ApprovalResolved, Decision, GrantScope, RunResumed, ToolFinished, ToolProposed
@@ -118,7 +119,8 @@ class Answers:
 
     async def _write_policy(self, approval: Approval, subject: Subject) -> None:
         """Only now that the answer has won. If it cannot be kept, the person hears that they will be asked again."""
-        text = always_policy(subject, approval.owner, approval.approval_id, self._clock.now_ms())
+        said = _sends_private(approval)
+        text = always_policy(subject, approval.owner, approval.approval_id, self._clock.now_ms(), sends_private=said)
         try:
             await asyncio.to_thread(append_always, self._policy_folder, text)
             reloaded = await asyncio.to_thread(self._policy.reload)
@@ -233,14 +235,20 @@ def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEve
 def _grant(approval: Approval, resolved: ApprovalResolved) -> Grant | None:
     if resolved.decision != "allow" or resolved.subject is None or resolved.scope not in ("session", "timed"):
         return None
+    label = approval.request.label
     return Grant(
         approval_id=approval.approval_id,
         principal=approval.owner,
         session_id=approval.session_id if resolved.scope == "session" else None,
         subject=resolved.subject,
         until_ms=resolved.until_ms or None,
-        seen=approval.request.label,
+        # Private is what the person was told could leave; a prompt that did not say so says nothing about it.
+        seen=label if _sends_private(approval) else replace(label, confidentiality="public", private_sources=()),
     )
+
+
+def _sends_private(approval: Approval) -> bool:
+    return approval.request.flow is not None and approval.request.flow.sends_private
 
 
 def _already(approval: Approval) -> Conflict:

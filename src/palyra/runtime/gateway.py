@@ -13,6 +13,7 @@ from msgspec import Struct
 from palyra.domain import ids, run_state
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from palyra.domain.events import AnyEvent, InputMode, InputReceived, RunAccepted, RunStarted
+from palyra.domain.labels import Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin
@@ -118,6 +119,14 @@ class Gateway:
         return submitted
 
     # --- watch --------------------------------------------------------------------------------------------------------
+
+    async def label(self, session_id: str) -> Label:
+        """Of everything the session's model has been shown since its conversation began."""
+        live = await self._lives.hold(session_id)
+        try:
+            return live.conversation.label
+        finally:
+            self._lives.release(live)
 
     async def watch(self, principal: str, session_id: str, after: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
         """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no duplicate, whoever reconnects."""

@@ -16,27 +16,30 @@ from palyra.domain.events import (
     AnyEvent,
     ApprovalRequested,
     Circumstances,
+    Flow,
     Shadow,
     ToolDecided,
     ToolFinished,
     ToolProposed,
 )
 from palyra.domain.ids import ApprovalId
-from palyra.domain.labels import Label
+from palyra.domain.labels import CLEAN, Label, merge, private
 from palyra.domain.ports import Policy
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Preview, Scope, Subject, ToolSpec
 from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict
-from palyra.journal import approvals, decisions
+from palyra.journal import approvals, decisions, flows
 from palyra.journal.database import Database
 from palyra.journal.sessions import Session
-from palyra.policy import grants
+from palyra.policy import grants, risk
 from palyra.policy.rules import PREFIX
 from palyra.runtime import rules
 from palyra.runtime.clock import Clock
 from palyra.runtime.settings import Settings
 from palyra.runtime.working import Working
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
+
+_WORKSPACE = private("file:.")
 
 
 class Judged(Struct):
@@ -124,7 +127,7 @@ class Judging:
                 if not by_rule(ask):
                     # A rule that asks means every time; what was allowed before does not answer it.
                     held = await self._db.read(lambda tx: approvals.grants_for(tx, question.principal, question.session_id))
-                    grant = grants.covering(held, question)
+                    grant = grants.covering(held, question, sends_private=ask.sends_private)
                 if grant is not None:
                     decided = ToolDecided(
                         call_id=proposed.call_id,
@@ -152,8 +155,17 @@ class Judging:
                     label=question.label,
                     expires_ms=self._expiry(question.origin),
                     cost_microusd=run.progress.cost_microusd,
+                    flow=await self._flow(run.live.session, question, ask),
                 )
                 return Judged([proposed, decided, request], request)
+
+    async def _flow(self, session: Session, question: Question, ask: Ask) -> Flow | None:
+        """How what the model has read could get out, if this call lets anything out or cannot be taken back."""
+        label, scope = question.label, question.scope
+        if label == CLEAN or not (risk.reaches_out(question) or ask.sends_private):
+            return None
+        sources = await self._db.read(lambda tx: flows.brought(tx, session, label))
+        return Flow(sources, (*scope.hosts, *scope.recipients), ask.sends_private)
 
     async def _too_many(self, run: Working, question: Question, ahead: list[ToolProposed]) -> str:
         done = await self._db.read(lambda tx: decisions.counts(tx, run.session_id))
@@ -225,11 +237,7 @@ class Judging:
     def question(
         self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope, laid_down: tuple[SessionRule, ...]
     ) -> Question:
-        # Some abilities depend on the arguments: whether a call is given a secret, or hosts. Policy sees them as the tool's own.
-        added = (*scope.capabilities, *(("secrets",) if scope.secrets else ()))
-        if not set(added) <= set(spec.capabilities):
-            spec = msgspec.structs.replace(spec, capabilities=tuple(dict.fromkeys((*spec.capabilities, *added))))
-        return Question(
+        asked = Question(
             principal=session.owner,
             session_id=session.session_id,
             tool=spec,
@@ -240,6 +248,7 @@ class Judging:
             channel=session.channel,
             rules=laid_down,
         )
+        return complete(asked)
 
     async def _preview(self, tool: TypedTool, arguments: Arguments, workspace_root: str) -> Preview:
         """What the person is shown. A preview that fails (the file is gone, a hunk does not fit) says so; the call will too."""
@@ -264,6 +273,21 @@ class Judging:
     def _expiry(self, origin: Origin) -> int:
         allowed = self._settings.approval_times.of(origin)
         return self._clock.now_ms() + allowed if allowed else 0
+
+
+def complete(question: Question) -> Question:
+    """The question with what the arguments make of the call. Policy sees what a call is able to do as its tool's own abilities."""
+    spec, scope, label = question.tool, question.scope, question.label
+    # Whether a call is given a secret, or hosts.
+    added = (*scope.capabilities, *(("secrets",) if scope.secrets else ()))
+    if not set(added) <= set(spec.capabilities):
+        spec = msgspec.structs.replace(spec, capabilities=tuple(dict.fromkeys((*spec.capabilities, *added))))
+    if scope.hosts and "process" in spec.capabilities:
+        # Nobody has read the files yet, but the command can, and it has a way out.
+        label = merge(label, _WORKSPACE)
+    if spec is question.tool and label is question.label:
+        return question
+    return msgspec.structs.replace(question, tool=spec, label=label)
 
 
 def by_rule(verdict: Verdict) -> bool:

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
 from palyra.tools.catalogue import Arguments, declare
 
-# The bytes of an artifact if it belongs to the session, else None. Called on a thread.
-Load = Callable[[str, str], bytes | None]
+# The bytes and the label of an artifact if it belongs to the session, else None. Called on a thread.
+Load = Callable[[str, str], tuple[bytes, Label] | None]
 
 _MOST_BYTES = 7_800
 
@@ -47,9 +48,10 @@ class ArtifactRead:
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, ArtifactArguments)
-        data = await asyncio.to_thread(self._load, arguments.id, context.session_id)
-        if data is None:
+        found = await asyncio.to_thread(self._load, arguments.id, context.session_id)
+        if found is None:
             return ToolResult(outcome="error", text=f"there is no artifact {arguments.id[:64]!r} in this session")
+        data, label = found
         if arguments.offset >= max(len(data), 1):
             return ToolResult(outcome="error", text=f"the artifact has {len(data):,} bytes, there is no byte {arguments.offset}")
         begin, end = _whole_characters(data, arguments.offset, arguments.offset + arguments.limit)
@@ -62,9 +64,8 @@ class ArtifactRead:
         text = page.decode("utf-8", "replace")
         if len(text.encode()) > _MOST_BYTES:
             return await self.execute(_shorter(arguments), context)
-        return ToolResult(
-            outcome="ok", text=f"{header}\n{text}", data={"size": len(data), "next": end if end < len(data) else None}
-        )
+        following = end if end < len(data) else None
+        return ToolResult(outcome="ok", text=f"{header}\n{text}", data={"size": len(data), "next": following}, label=label)
 
 
 def _shorter(arguments: ArtifactArguments) -> ArtifactArguments:

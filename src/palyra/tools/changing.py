@@ -15,7 +15,7 @@ from palyra.domain.ports import CallContext
 from palyra.domain.redaction import PLACEHOLDER
 from palyra.domain.tools import Preview, ToolResult
 from palyra.tools import files, previews, work
-from palyra.tools.file_tool import FileTool
+from palyra.tools.file_tool import FileTool, from_files
 from palyra.tools.files import Change
 from palyra.tools.paths import Place
 
@@ -37,6 +37,10 @@ class ChangingTool(FileTool):
 
     def plan(self, arguments: object, workspace: str) -> Plan:
         """Raises a PalyraError, and has touched nothing, if the call cannot be done."""
+        raise NotImplementedError
+
+    def named(self, arguments: object) -> tuple[str, ...]:
+        """The paths of a call as the model wrote them."""
         raise NotImplementedError
 
     def report(self, change: Change) -> str:
@@ -63,7 +67,9 @@ class ChangingTool(FileTool):
             text = "\n".join([*(self.report(change) for change in plan.changes), *(f"note: {remark}" for remark in plan.remarks)])
             return ToolResult(outcome="ok", text=text, data={"changes": _listed(plan.changes)})
 
-        return await work.results_in(job, self.spec.name, settle=True)
+        result = await work.results_in(job, self.spec.name, settle=True)
+        # What was changed, the model wrote. Why it was not can show lines of a file.
+        return result if result.outcome == "ok" else from_files(result, *self.named(arguments))
 
 
 def placeholder_in(text: str) -> str | None:

@@ -3,7 +3,11 @@
 import os
 from typing import ClassVar
 
-from palyra.domain.tools import Preview, Scope, Subject, ToolSpec
+import msgspec
+
+from palyra.domain.labels import private
+from palyra.domain.tools import Preview, Scope, Subject, ToolResult, ToolSpec
+from palyra.tools import paths
 from palyra.tools.catalogue import Arguments
 from palyra.tools.paths import Fence, Place
 
@@ -31,6 +35,15 @@ class FileTool:
     def preview(self, arguments: object, workspace: str) -> Preview:
         shown = ", ".join(place.shown for place in self.places(arguments, workspace))
         return Preview("text", f"{self.spec.name} {shown}")
+
+
+def from_files(result: ToolResult, *given: str) -> ToolResult:
+    """What a result shows of these files or folders is the user's own. Named as they were asked for: nothing is looked up again."""
+    return msgspec.structs.replace(result, label=private(*(f"file:{_name(path)}" for path in given)))
+
+
+def _name(path: str) -> str:
+    return paths.printable(os.path.normpath(path)) if path else "."
 
 
 def subjects(tool: str, scope: Scope) -> tuple[Subject, ...]:

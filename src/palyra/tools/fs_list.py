@@ -10,7 +10,7 @@ from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, ToolResult
 from palyra.tools import paths, work
 from palyra.tools.catalogue import Arguments, declare
-from palyra.tools.file_tool import FileTool
+from palyra.tools.file_tool import FileTool, from_files
 from palyra.tools.files import Stopped
 from palyra.tools.paths import Place
 from palyra.tools.walk import Entry, Walk
@@ -53,7 +53,7 @@ class List(FileTool):
                 entries.append(entry)
             return _listing(place, walk, entries, arguments.limit)
 
-        return await work.results_in(job, paths.printable(arguments.path))
+        return from_files(await work.results_in(job, paths.printable(arguments.path)), arguments.path)
 
 
 def _listing(place: Place, walk: Walk, entries: list[Entry], limit: int) -> ToolResult:

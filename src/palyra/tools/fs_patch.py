@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PalyraError
 from palyra.domain.tools import Limits
 from palyra.tools import changing, diffs, hunks
 from palyra.tools.catalogue import Arguments, declare
@@ -75,6 +75,13 @@ class Patch(ChangingTool):
         if not changes:
             raise InvalidInput("the patch changes nothing")
         return Plan(tuple(changes), tuple(remarks))
+
+    def named(self, arguments: object) -> tuple[str, ...]:
+        assert isinstance(arguments, PatchArguments)
+        try:
+            return tuple(_paths(arguments))
+        except PalyraError:
+            return ()  # It names no file that could be shown.
 
     def report(self, change: Change) -> str:
         return f"{changing.kind_of(change)} {change.place.shown}"

@@ -12,7 +12,7 @@ from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, ToolResult
 from palyra.tools import paths, work
 from palyra.tools.catalogue import Arguments, declare
-from palyra.tools.file_tool import FileTool
+from palyra.tools.file_tool import FileTool, from_files
 from palyra.tools.paths import Place
 
 MOST_BYTES = 128 << 10
@@ -52,7 +52,7 @@ class Read(FileTool):
             with paths.opened_file(place) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
                 return _read(place, file, arguments, stop)
 
-        return await work.results_in(job, paths.printable(arguments.path))
+        return from_files(await work.results_in(job, paths.printable(arguments.path)), arguments.path)
 
 
 class _Page(Struct):

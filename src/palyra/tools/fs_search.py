@@ -18,7 +18,7 @@ from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, ToolResult
 from palyra.tools import paths, walk, work
 from palyra.tools.catalogue import Arguments, declare
-from palyra.tools.file_tool import FileTool
+from palyra.tools.file_tool import FileTool, from_files
 from palyra.tools.paths import Fence, Place
 
 _MOST_FILE = 4 << 20
@@ -97,7 +97,7 @@ class Search(FileTool):
                     break
             return _report(search, steps)
 
-        return await work.results_in(job, paths.printable(arguments.path))
+        return from_files(await work.results_in(job, paths.printable(arguments.path)), arguments.path)
 
 
 def _compile(arguments: SearchArguments) -> Any:

@@ -57,6 +57,10 @@ class Write(ChangingTool):
                 )
         return Plan((Change(place, before, after),))
 
+    def named(self, arguments: object) -> tuple[str, ...]:
+        assert isinstance(arguments, WriteArguments)
+        return (arguments.path,)
+
     def report(self, change: Change) -> str:
         assert change.after is not None
         verb = "created" if change.before is None else "overwrote"

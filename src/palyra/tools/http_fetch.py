@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
+from palyra.domain import labels
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
-from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments, TypedTool, declare
@@ -226,7 +226,7 @@ def _result(request: Request, fetched: Fetched, reading: "Reading") -> ToolResul
         "hops": list(fetched.hops),
     }
     # Whatever a server says is untrusted, wherever it goes from here.
-    label = Label(integrity="untrusted", sources=(str(request.url),))
+    label = labels.untrusted(str(request.url))
     head = [_first_line(request, fetched, reading)]
     if fetched.wanted is not None:
         data["location"] = str(fetched.wanted)
@@ -286,4 +286,6 @@ def _without(result: ToolResult, credential: Credential | None, reference: str) 
             case _:
                 return value
 
-    return ToolResult(outcome=result.outcome, text=clean(result.text), data=clean(result.data))
+    # What is shown to those who have the credential, and to nobody else, is private.
+    label = labels.merge(result.label, labels.private(*(result.label.sources or (reference,))))
+    return ToolResult(outcome=result.outcome, text=clean(result.text), data=clean(result.data), label=label)

@@ -8,12 +8,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from palyra.domain.errors import Forbidden
-from palyra.domain.labels import CLEAN, Label
+from palyra.domain.labels import Label, merge, private, untrusted
 from palyra.domain.tools import Tier
 from palyra.tools.sandbox.command import Caps, Command, Exit, Network
 from palyra.tools.sandbox.process import Process
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.harmless import QUIET_GIT
+
+_LONGEST_NAME = 60
 
 
 class Gate(Protocol):
@@ -74,9 +76,11 @@ def shell() -> str:
     return next(path for path in ("/bin/bash", "/usr/bin/bash", "/bin/sh") if path == "/bin/sh" or os.access(path, os.X_OK))
 
 
-def label(hosts: Sequence[str]) -> Label:
-    """What a command prints is as trustworthy as what it could talk to."""
-    return Label(integrity="untrusted", sources=tuple(f"shell:{host}" for host in hosts)) if hosts else CLEAN
+def label(command: str, hosts: Sequence[str]) -> Label:
+    """What a command prints can show any file of the workspace, and is as trustworthy as what it could talk to."""
+    line = " ".join(command.split())
+    shown = private(f"command:{line if len(line) <= _LONGEST_NAME else line[:_LONGEST_NAME] + '...'}")
+    return merge(shown, untrusted(*(f"shell:{host}" for host in hosts))) if hosts else shown
 
 
 def ending(ended: Exit, caps: Caps) -> str:

@@ -10,7 +10,6 @@ from palyra.domain.errors import InvalidInput
 from palyra.domain.labels import join
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
-from palyra.tools import work
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 from palyra.tools.paths import Fence, Place
 from palyra.tools.sandbox.command import Caps
@@ -95,7 +94,7 @@ class Run:
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, RunArguments)
-        place = await work.off_loop(lambda _: self._place(arguments, context.workspace))
+        place = self._place(arguments, context.workspace)
         wanted = Wanted(
             command=arguments.command,
             cwd=place.absolute,
@@ -133,13 +132,13 @@ class Run:
                 "max_rss": ended.max_rss,
                 "tier": (await self._runner.sandbox.probe()).tier,
             },
-            label=label(wanted.hosts),
+            label=label(wanted.command, wanted.hosts),
         )
 
     async def _begin(self, wanted: Wanted, context: CallContext) -> ToolResult:
         job = await self._jobs.start(context.session_id, wanted)
         text = f"job {job.job_id} runs in the background: read it with shell.jobs, end it with shell.stop"
-        return ToolResult(outcome="ok", text=text, data={"job": job.job_id}, label=label(wanted.hosts))
+        return ToolResult(outcome="ok", text=text, data={"job": job.job_id}, label=label(wanted.command, wanted.hosts))
 
     def _harmless(self, arguments: RunArguments) -> bool:
         # In tier B a command could read keys in the workspace, so there no command is known to be harmless.
@@ -185,12 +184,13 @@ class JobsTool:
             jobs = self._jobs.of(context.session_id)
             lines = [_line(job) for job in jobs] or ["there are no jobs in this session"]
             data = {"jobs": [_data(job) for job in jobs]}
-            return ToolResult(outcome="ok", text="\n".join(lines), data=data, label=join(label(job.hosts) for job in jobs))
+            seen = join(label(job.command, job.hosts) for job in jobs)
+            return ToolResult(outcome="ok", text="\n".join(lines), data=data, label=seen)
         job = self._jobs.get(context.session_id, arguments.id)
         tail = self._jobs.tail(job, arguments.tail_bytes)
         shown = f", the last {len(tail):,}" if len(tail) < job.output_bytes else ""
         text = f"{_line(job)}; {job.output_bytes:,} bytes of output{shown}\n{tail.decode(errors='replace')}"
-        return ToolResult(outcome="ok", text=text, data=_data(job), label=label(job.hosts))
+        return ToolResult(outcome="ok", text=text, data=_data(job), label=label(job.command, job.hosts))
 
 
 class Stop:

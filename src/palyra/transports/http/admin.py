@@ -9,10 +9,12 @@ from msgspec import Struct
 from palyra.domain.errors import InvalidInput
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import SYSTEM_TAPE
+from palyra.domain.labels import CLEAN
 from palyra.domain.verdicts import Origin, Question, SessionRule
 from palyra.journal import rules, tape
 from palyra.journal.tokens import Token, TokenScope
 from palyra.policy.sources import Problem
+from palyra.runtime.judging import complete
 from palyra.transports.auth import BROWSER_MS
 from palyra.transports.http.calls import Answer, Call, Count, Input, Nothing, Ulid, ok
 from palyra.transports.http.guard import COOKIE
@@ -125,11 +127,13 @@ async def policy(call: Call[Nothing, Nothing]) -> Answer:
 async def explain(call: Call[Nothing, Explain]) -> Answer:
     parts, body = call.parts, call.body
     tool, arguments, _ = parts.catalogue.parse(body.tool, body.arguments)
+    label = CLEAN
     workspace, channel, laid_down = parts.sessions.default_workspace, "", tuple[SessionRule, ...]()
     if body.session_id is not None:
         session = await parts.sessions.get(call.principal, body.session_id)
         workspace, channel = session.workspace, session.channel
         laid_down = await parts.db.read(lambda tx: rules.laid_down(tx, session.session_id))
+        label = await parts.gateway.label(session.session_id)
     if not workspace:
         raise InvalidInput("there is no workspace to judge this in: name a session that has one")
     scope = await asyncio.to_thread(tool.scope, arguments, workspace)
@@ -140,10 +144,11 @@ async def explain(call: Call[Nothing, Explain]) -> Answer:
         scope=scope,
         origin=body.origin,
         now_ms=parts.clock.now_ms(),
+        label=label,
         channel=channel,
         rules=laid_down,
     )
-    return ok(parts.policy.explain(question))
+    return ok(parts.policy.explain(complete(question)))
 
 
 async def reload(call: Call[Nothing, Nothing]) -> Answer:
