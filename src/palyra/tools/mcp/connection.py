@@ -22,7 +22,9 @@ from palyra.tools.mcp.known import Accepted, Known
 from palyra.tools.mcp.session import Headers, Link, Progress, Session
 from palyra.tools.mcp.status import Pending, State, Status, together
 from palyra.tools.mcp.tool import McpTool
-from palyra.tools.mcp.wire import ErrorAnswer, NotSent, TookTooLong
+from palyra.tools.mcp.wire import ErrorAnswer, InDoubt, NotSent, TookTooLong
+
+_MOST_ROUNDS = 4
 
 # What was configured, with every reference in it looked up.
 Resolve = Callable[[ServerConfig], Awaitable[ServerConfig]]
@@ -219,14 +221,32 @@ class Connection:
             session = await self._ready(progress)
             if not any(each == tool for each in self._listed.tools):
                 raise NotSent("the server has changed or removed this tool since it was accepted")
+            headers = _mirrored(tool, arguments) if session.version == wire.MODERN else ()
             try:
-                headers = _mirrored(tool, arguments) if session.version == wire.MODERN else ()
-                return await session.ask("tools/call", params, timeout_s, progress=progress, headers=headers)
+                answer = await session.ask("tools/call", params, timeout_s, progress=progress, headers=headers)
             except NotSent:
                 # Certainly nothing has happened, so a new connection may try once more.
                 if last:
                     raise
+                continue
+            return await self._without_asking(session, answer, params, progress, headers)
         raise AssertionError("unreachable")
+
+    async def _without_asking(
+        self, session: Session, answer: dict[str, Any], params: dict[str, Any], progress: Progress, headers: Headers
+    ) -> dict[str, Any]:
+        """The end of a call whose server asks questions on the way: each is left unanswered, and it may go on."""
+        for _ in range(_MOST_ROUNDS):
+            more = results.unanswered(answer)
+            if not more:
+                break
+            try:
+                timeout_s = self._config.timeout_ms / 1000
+                answer = await session.ask("tools/call", params | more, timeout_s, progress=progress, headers=headers)
+            except NotSent as why:
+                # This was not sent, but what came before it was.
+                raise InDoubt(why.message) from why
+        return answer
 
     async def _ready(self, progress: Progress) -> Session:
         if not self._up.is_set():

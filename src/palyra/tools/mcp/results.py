@@ -15,6 +15,8 @@ _MOST_IMAGES = 8
 _MOST_IMAGE_BYTES = 4 << 20
 _MOST_STRUCTURED_BYTES = 128 << 10
 _MOST_LEVELS = 32
+_MOST_QUESTIONS = 16
+_MOST_STATE = 256 << 10
 _SHORT = 300
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
@@ -31,6 +33,22 @@ def result(answer: dict[str, Any]) -> ToolResult:
         parts = [msgspec.json.encode(data["structured"]).decode()]
     text = _bounded("\n".join([*parts, *note]))
     return ToolResult(outcome="error" if answer.get("isError") is True else "ok", text=text, data=data, images=images)
+
+
+def unanswered(answer: dict[str, Any]) -> dict[str, Any]:
+    """What to send again so that a server that asks something first can come to an end: nobody is here to answer it.
+
+    Empty if it asked nothing, or something that cannot be left unanswered.
+    """
+    if answer.get("resultType") != "input_required":
+        return {}
+    asked, state = answer.get("inputRequests") or {}, answer.get("requestState")
+    if not isinstance(asked, dict) or len(asked) > _MOST_QUESTIONS:
+        return {}
+    if any(not isinstance(each, dict) or each.get("method") != "elicitation/create" for each in asked.values()):
+        return {}
+    more: dict[str, Any] = {"inputResponses": {key: {"action": "cancel"} for key in asked}} if asked else {}
+    return more | ({"requestState": state} if isinstance(state, str) and len(state) <= _MOST_STATE else {})
 
 
 def _content(content: list[Any]) -> tuple[list[str], tuple[str, ...]]:
