@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from palyra.domain.labels import Label
 from palyra.domain.tools import Scope, Subject, SubjectKind
-from palyra.domain.verdicts import Allow, Ask, Deny, Grant, Question, Verdict
-from palyra.policy.grants import covering, settle
+from palyra.domain.verdicts import Ask, Grant, Question
+from palyra.policy.grants import covering
 from tests.policy_calls import FETCH, PATCH, READ, SEND, SESSION, SHELL, WORKSPACE, call, scope, tool
 
 NOW = 1_700_000_000_000
@@ -20,21 +20,6 @@ WEB = Label(integrity="untrusted", sources=("web:example.org",))
 
 def run(program: str = "pytest", **more: object) -> Question:
     return call(SHELL, scope(WORKSPACE, program=program, command=f"{program} -q"), **more)
-
-
-def test_a_grant_turns_an_ask_into_an_allow_that_names_the_approval() -> None:
-    verdict, grant = settle(ASK, [PYTEST], run())
-    assert verdict == Allow("already approved, in answer to A1", ("default-ask",))
-    assert grant == PYTEST
-
-
-@pytest.mark.parametrize("verdict", [Deny("no", ("never",)), Allow("yes", ("reads",))])
-def test_a_grant_never_touches_a_deny_or_an_allow(verdict: Verdict) -> None:
-    assert settle(verdict, [PYTEST], run()) == (verdict, None)
-
-
-def test_an_ask_that_no_grant_covers_stays_an_ask() -> None:
-    assert settle(ASK, [PYTEST], run("rm")) == (ASK, None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palyra.domain import events
@@ -75,6 +75,7 @@ QUESTIONS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(QUESTIONS, st.sampled_from(PRESETS), st.integers(0, 99))
 def test_a_decision_read_from_the_tape_is_the_live_one(question: Question, preset: str, number: int) -> None:
     live = judge(SETS[preset], question)

@@ -1,21 +1,11 @@
-"""What a person has already said yes to. A grant turns an Ask into an Allow and never touches a Deny."""
+"""What a person has already said yes to. A grant answers what policy asks, for exactly what was approved, and touches no denial."""
 
 from collections.abc import Iterable
 
 from palyra.domain import labels
 from palyra.domain.labels import MOST_SOURCES, Label
-from palyra.domain.verdicts import Allow, Ask, Grant, Question, Verdict
+from palyra.domain.verdicts import Grant, Question
 from palyra.policy import risk
-
-
-def settle(verdict: Verdict, grants: Iterable[Grant], question: Question) -> tuple[Verdict, Grant | None]:
-    """The verdict after the grants, and the grant that changed it, if one did."""
-    if not isinstance(verdict, Ask):
-        return verdict, None
-    grant = covering(grants, question, sends_private=verdict.sends_private)
-    if grant is None:
-        return verdict, None
-    return Allow(f"already approved, in answer to {grant.approval_id}", verdict.policies), grant
 
 
 def covering(grants: Iterable[Grant], question: Question, *, sends_private: bool = False) -> Grant | None:
