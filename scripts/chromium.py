@@ -10,9 +10,8 @@ import sys
 
 from palyra.tools.browser import finding
 
-APT = (
-    "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core"
-)
+INSTALL = "apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core"
+APT = f"apt-get update -qq && DEBIAN_FRONTEND=noninteractive {INSTALL}"
 LONGEST_S = 600
 
 

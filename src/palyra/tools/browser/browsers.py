@@ -62,6 +62,7 @@ class Browsers:
         *,
         caps: Caps = driving.CAPS,
         idle_s: float = IDLE_S,
+        page_s: float = driving.PAGE_S,
         most: int = MOST_OPEN,
     ) -> None:
         self.resolver = resolver
@@ -69,6 +70,7 @@ class Browsers:
         self._installed = installed
         self._caps = caps
         self._idle_s = idle_s
+        self._page_s = page_s
         self._most = most
         self._open: dict[str, _Open] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -119,17 +121,20 @@ class Browsers:
                 raise LimitExceeded(f"{self._most} browsers are open already: wait until another run has ended, or cancel one")
             self._starting.add(session_id)
             try:
-                driven = await driving.start(self._sandbox, self.resolver, self._installed, self._caps)
+                driven = await driving.start(self._sandbox, self.resolver, self._installed, self._caps, self._page_s)
             finally:
                 self._starting.discard(session_id)
             self._open[session_id] = _Open(driven, run_id)
             return self._open[session_id]
 
     async def _command(self, session_id: str, opened: _Open, before: Url, **command: Any) -> "Visit":
-        self._rest(session_id, opened)
+        if opened.timer is not None:
+            opened.timer.cancel()
         try:
             seen = await opened.driven.ask(**command)
         finally:
+            if self._open.get(session_id) is opened:
+                opened.timer = asyncio.get_running_loop().call_later(self._idle_s, self._close_later, session_id)
             if not opened.driven.running and self._open.get(session_id) is opened:
                 await self._end(self._take(session_id))
         site = _site(seen.url, before)
@@ -151,11 +156,6 @@ class Browsers:
         return mark
 
     # --- closing ------------------------------------------------------------------------------------------------------
-
-    def _rest(self, session_id: str, opened: _Open) -> None:
-        if opened.timer is not None:
-            opened.timer.cancel()
-        opened.timer = asyncio.get_running_loop().call_later(self._idle_s, self._close_later, session_id)
 
     def run_ended(self, run_id: str) -> None:
         for session_id, opened in tuple(self._open.items()):

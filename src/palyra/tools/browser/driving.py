@@ -38,8 +38,10 @@ CAPS = Caps(
     output_bytes=1 << 40,
     free_bytes=0,
 )
+# How long a page may take to load.
+PAGE_S = 20.0
 _START_S = 25.0
-_ANSWER_S = 40.0
+_LONGER_S = 20.0
 _LONGEST_LINE = 16 << 20
 _MOST_BLOCKED = 12
 _MOST_STDERR = 4096
@@ -77,8 +79,9 @@ _decoder = msgspec.json.Decoder(Seen)
 class Driven:
     """Made by `start`. One command at a time: `lock` is for whoever uses it."""
 
-    def __init__(self, stack: AsyncExitStack, gate: Gate, process: Process) -> None:
+    def __init__(self, stack: AsyncExitStack, gate: Gate, process: Process, page_s: float) -> None:
         self.lock = asyncio.Lock()
+        self._answer_s = page_s + _LONGER_S
         self.blocked: dict[str, str] = {}
         self._stack = stack
         self._gate = gate
@@ -105,7 +108,7 @@ class Driven:
         """The answer to one command. Raises Unavailable, and the browser is dead, if there is none."""
         self.blocked.clear()
         try:
-            async with asyncio.timeout(_ANSWER_S):
+            async with asyncio.timeout(self._answer_s):
                 await self._process.stdin.write(msgspec.json.encode(command) + b"\n")
                 return await self._answer()
         except TimeoutError:
@@ -166,7 +169,7 @@ class Driven:
         await stack.aclose()
 
 
-async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps: Caps = CAPS) -> Driven:
+async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps: Caps = CAPS, page_s: float = PAGE_S) -> Driven:
     """A fresh browser that may reach nothing yet. Raises Forbidden where there is no sandbox for it."""
     blocked: dict[str, str] = {}
 
@@ -179,7 +182,7 @@ async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps
         folder = tempfile.mkdtemp(prefix="palyra-browser-")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         command = Command(
-            argv=_argv(installed),
+            argv=_argv(installed, page_s),
             cwd=folder,
             workspace=folder,
             caps=caps,
@@ -190,7 +193,7 @@ async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps
             separate_stderr=True,
         )
         process = await stack.enter_async_context(await sandbox.start(command))
-        driven = Driven(stack.pop_all(), gate, process)
+        driven = Driven(stack.pop_all(), gate, process, page_s)
         driven.blocked = blocked
     try:
         await driven.ready()
@@ -200,11 +203,12 @@ async def start(sandbox: Sandbox, resolver: Resolver, installed: Installed, caps
     return driven
 
 
-def _argv(installed: Installed) -> tuple[str, ...]:
+def _argv(installed: Installed, page_s: float) -> tuple[str, ...]:
     # Isolated, and without the site packages of the daemon's own folder: it finds Playwright by the path it is given.
     program, walk = (files("palyra.tools.browser").joinpath(name).read_text("utf-8") for name in ("inside.py", "walk.js"))
     proxy = f"http://127.0.0.1:{relay.PORT}"
-    return (os.path.realpath(sys.executable), "-I", "-S", "-c", program, installed.packages, installed.chromium, proxy, walk)
+    python = (os.path.realpath(sys.executable), "-I", "-S", "-c", program)
+    return (*python, installed.packages, installed.chromium, proxy, walk, str(page_s))
 
 
 def _python() -> tuple[str, ...]:

@@ -11,8 +11,6 @@ import sys
 from typing import Any
 from urllib.parse import urlsplit
 
-_NAVIGATION_S = 20.0
-_COMMAND_S = 30.0
 _ACTION_S = 5.0
 _SETTLE_S = 4.0
 _QUIET_S = 0.15
@@ -38,9 +36,10 @@ _FLAGS = (
 class Inside:
     """The one page there is, and what it tried since the last answer."""
 
-    def __init__(self, context: Any, walk: str) -> None:
+    def __init__(self, context: Any, walk: str, page_s: float) -> None:
         self._context = context
         self._walk = walk
+        self._page_s = page_s
         self._page: Any = None
         self._looks: list[tuple[Any, int]] = []
         self._notes: list[str] = []
@@ -121,7 +120,7 @@ class Inside:
         from playwright.async_api import Error
 
         try:
-            async with asyncio.timeout(_COMMAND_S):
+            async with asyncio.timeout(self._page_s + 2 * _ACTION_S):
                 return await self._do(asked)
         except TimeoutError:
             stuck, self._page = self._page, None
@@ -153,7 +152,7 @@ class Inside:
             self._page = await self._context.new_page()
         self._status = 0
         try:
-            answer = await self._page.goto(url, wait_until="domcontentloaded", timeout=_NAVIGATION_S * 1000)
+            answer = await self._page.goto(url, wait_until="domcontentloaded", timeout=self._page_s * 1000)
             self._status = answer.status if answer is not None else 0
         except Error as error:
             if "Download is starting" not in error.message and "ERR_ABORTED" not in error.message:
@@ -235,7 +234,7 @@ def _short(message: str) -> str:
     return line.partition(": ")[2][:300] or line[:300]
 
 
-async def main(packages: str, chromium: str, proxy: str, walk: str) -> None:
+async def main(packages: str, chromium: str, proxy: str, walk: str, page_s: str) -> None:
     sys.path.insert(0, packages)
     from playwright.async_api import async_playwright
 
@@ -253,7 +252,7 @@ async def main(packages: str, chromium: str, proxy: str, walk: str) -> None:
         context = await browser.new_context(
             accept_downloads=False, service_workers="block", viewport={"width": _WIDTH, "height": _HEIGHT}, permissions=[]
         )
-        inside = Inside(context, walk)
+        inside = Inside(context, walk, float(page_s))
         _answer({"ready": True})
         while line := await reader.readline():
             try:
@@ -268,4 +267,4 @@ def _answer(answer: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:5]))
+    asyncio.run(main(*sys.argv[1:6]))

@@ -14,8 +14,10 @@ from => {
     return text.length > most ? text.slice(0, most) + '…' : text;
   };
   const say = text => { if (size < MOST_TEXT) { out.push(text); size += text.length; } };
+  // Without what stands in the controls that a label is around.
+  const own = e => [...e.childNodes].filter(each => each.nodeType === 3).map(each => each.data).join(' ').trim() || e.innerText;
   const label = e => clean(
-    e.getAttribute('aria-label') || (e.labels && e.labels.length && e.labels[0].innerText) || e.getAttribute('placeholder')
+    e.getAttribute('aria-label') || (e.labels && e.labels.length && own(e.labels[0])) || e.getAttribute('placeholder')
     || e.getAttribute('title') || e.getAttribute('alt') || e.getAttribute('name') || '', 120);
   const number = (e, kind, name, value, href) => {
     if (nodes.length >= MOST_ITEMS) return 0;
