@@ -217,6 +217,21 @@ def mcp_servers(state: State) -> Iterator[Finding]:
             yield Finding(name=name, state="ok", detail=f"{each.state}, {len(each.tools)} tools")
 
 
+def memory(state: State) -> Iterator[Finding]:
+    from palyra.cli import memory as remembered
+
+    if config.check(state.home, state.env):
+        return
+    why = remembered.words_only(state)
+    if why is None:
+        yield Finding(name="memory", state="ok", detail="searched by words only, as the config says")
+    elif why:
+        fix = "see logs/daemon.log in the home folder, or set memory.embeddings to false"
+        yield Finding(name="memory", state="warning", detail=f"searched by words only: {why}", fix=fix)
+    else:
+        yield Finding(name="memory", state="ok", detail="searched by words and by meaning")
+
+
 def daemon(state: State) -> Iterator[Finding]:
     running = discovery.running(state.home)
     if running is None:
@@ -276,4 +291,4 @@ def chain(state: State) -> Iterator[Finding]:
     yield Finding(name="journal", state="problem", detail=what, fix=fix)
 
 
-CHECKS = (installation, sqlite, home, disk, settings, providers, policies, sandbox, daemon, mcp_servers, chain)
+CHECKS = (installation, sqlite, home, disk, settings, providers, policies, sandbox, memory, daemon, mcp_servers, chain)

@@ -49,6 +49,11 @@ def grant(api: Api, given: str) -> str:
     return _whole(given, "grant", "palyra approvals grants", (lambda: (each.approval_id for each in client.grants(api)),))
 
 
+def memory(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    """The id of something that is remembered."""
+    return _whole(given, "memory", "palyra memory list --state all", (listed,))
+
+
 def _whole(given: str, what: str, lister: str, places: Iterable[Callable[[], Iterable[str]]]) -> str:
     """The whole id; places are looked at in their order until one holds it."""
     part = given.strip().upper()

@@ -16,7 +16,7 @@ Written = Literal["user", "tool", "learned", "import"]
 
 LONGEST_TEXT = 4_000
 # Above this a question found something; calibrated by `make bench-memory`.
-INJECTION_THRESHOLD = 0.40
+INJECTION_THRESHOLD = 0.39
 MOST_INJECTED = 5
 MOST_PINNED_INJECTED = 3
 INJECTED_TOKENS = 800
@@ -76,26 +76,26 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     memory_id: str
     owner: str
-    text: str
+    text: Text
     kind: Kind = "fact"
     scope: ScopeKind = "principal"
     scope_value: str = ""
     label: Label = CLEAN
-    provenance: tuple[int, ...] = ()
-    source: str = ""
-    place: int = 0
-    confidence_bps: int = 10_000
-    valid_from_ms: int = 0
-    valid_until_ms: int = 0
-    expires_ms: int = 0
+    provenance: tuple[Milliseconds, ...] = ()
+    source: Name = ""
+    place: Milliseconds = 0
+    confidence_bps: Bps = 10_000
+    valid_from_ms: Milliseconds = 0
+    valid_until_ms: Milliseconds = 0
+    expires_ms: Milliseconds = 0
     pinned: bool = False
     state: State = "active"
     why: str = ""
     origin: Written = "user"
     supersedes: str = ""
     superseded_by: str = ""
-    created_ms: int = 0
-    updated_ms: int = 0
+    created_ms: Milliseconds = 0
+    updated_ms: Milliseconds = 0
     embedded: bool = False
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _K1, _B = 1.2, 0.4
 WORDS_WEIGHT = 0.5
+# A near meaning counts this much even if no word is the same.
+_MEANING_ALONE = 0.65
 NEIGHBOUR_WEIGHT = 0.35
 # A not yet embedded item that has all the words is about as near as this.
 _GUESSED_MEANING = 0.6
@@ -41,6 +43,7 @@ class Weights(Struct, frozen=True):
     """How much each part counts. Only a benchmark asks with others, to have the parents beside the child."""
 
     words: float = WORDS_WEIGHT
+    alone: float = _MEANING_ALONE
     neighbour: float = NEIGHBOUR_WEIGHT
     fresh: float = _FRESH_WEIGHT
     sure: float = _SURE_WEIGHT
@@ -128,7 +131,8 @@ def _score(tx: Tx, row: _Row, seen: dict[int, _Seen], words: "Floats", vector: "
             each.base = each.words
             continue
         each.meaning = max(0.0, float(cosine)) if each.embedded else _GUESSED_MEANING * each.words
-        each.base = weights.words * each.words + (1 - weights.words) * each.meaning
+        mixed = weights.words * each.words + (1 - weights.words) * each.meaning
+        each.base = max(mixed, weights.alone * each.meaning)
 
 
 def _total(each: _Seen, now_ms: int, weights: Weights) -> float:

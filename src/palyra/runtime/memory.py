@@ -65,6 +65,14 @@ class MemoryStatus(Struct, frozen=True):
     words_only: str
 
 
+class Imported(Struct, frozen=True):
+    """How many were taken; how many of those said what was known, and how many wait for a look."""
+
+    taken: int
+    merged: int
+    review: int
+
+
 class Memory:
     def __init__(
         self, db: Database, redactor: Redactor, clock: Clock, embedding: Embedding, settle_files: Callable[[], None] = lambda: None
@@ -134,13 +142,15 @@ class Memory:
 
         return await self._write(step)
 
-    async def import_(self, where: Where, given: Sequence[Item | NewMemory]) -> list[Item]:
+    async def import_(self, where: Where, given: Sequence[Item | NewMemory]) -> Imported:
         """Remember many at once. Exported items keep their labels, states and times; all of them are looked at like new ones."""
         if len(given) > MOST_IMPORTED:
             raise InvalidInput(f"at most {MOST_IMPORTED} items at once: send them in pieces", limit=MOST_IMPORTED)
         items = [self._imported(where, each) for each in given]
         on = On(where.principal, where.session)
-        return await self._write(lambda tx: memory.add(tx, on, items))
+        kept = await self._write(lambda tx: memory.add(tx, on, items))
+        merged = sum(given.memory_id != kept.memory_id for given, kept in zip(items, kept, strict=True))
+        return Imported(len(kept), merged, sum(item.state == "review" for item in kept))
 
     async def purge(self, principal: str, memory_ids: Sequence[str], *, everything: bool = False) -> int:
         """Remove items for good, with all their versions: text, words, vectors. Says how many rows went."""

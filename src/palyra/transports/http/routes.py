@@ -15,6 +15,7 @@ PARAMETERS: dict[str, str] = {
     "run_id": ULID_PATTERN,
     "approval_id": ULID_PATTERN,
     "token_id": ULID_PATTERN,
+    "memory_id": ULID_PATTERN,
     "artifact_id": "^[0-9a-f]{64}$",
     "position": "^[1-9][0-9]{0,14}$",
     "skill": "^[a-z0-9][a-z0-9-]{0,63}$",
