@@ -19,13 +19,19 @@ from palyra.journal.sessions import Session
 from palyra.models.scripted import Script, ScriptedModel, Turn
 from palyra.runtime.gateway import Submission, Submitted
 from palyra.runtime.session_verbs import Resolve
+from palyra.tools.net.resolve import Resolver
 
 TERMINAL = ("run.completed", "run.failed", "run.cancelled")
 
 
 @asynccontextmanager
 async def daemon(
-    folder: Path, model: ModelProvider | Sequence[Turn] | dict[str, Sequence[Turn]], settings: str = "", *, window: int = 128_000
+    folder: Path,
+    model: ModelProvider | Sequence[Turn] | dict[str, Sequence[Turn]],
+    settings: str = "",
+    *,
+    window: int = 128_000,
+    resolver: Resolver | None = None,
 ) -> AsyncIterator[Daemon]:
     """A daemon with its home in `folder/home` and an existing workspace in `folder/work`. Opening it again resumes."""
     home, work = folder / "home", folder / "work"
@@ -46,7 +52,8 @@ tools = true
 {settings}"""
     )
     loaded = config.load(home, {})
-    opened = await app.start(loaded, _chosen(loaded), {}, providers=dict.fromkeys(("scripted", "demo"), _model(model)))
+    models = dict.fromkeys(("scripted", "demo", "blind"), _model(model))
+    opened = await app.start(loaded, _chosen(loaded), {}, providers=models, resolver=resolver)
     try:
         yield opened
     finally:
