@@ -21,8 +21,9 @@ from palyra.domain.tools import Scope, Subject, ToolSpec
 from palyra.domain.verdicts import Question
 from palyra.policy.always import always_policy, append_always
 from palyra.policy.policy_set import PolicySet
+from palyra.policy.reports import Report
 from palyra.policy.store import PolicyStore, load
-from palyra.policy.testing import Report, retest
+from palyra.policy.testing import retest
 
 ROUNDS = 10_000
 RECORDED = 100_000

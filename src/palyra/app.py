@@ -26,8 +26,10 @@ from palyra.journal.sqlite_files import fold_log
 from palyra.models.dialects import open_provider
 from palyra.models.embedding import LocalEmbedder
 from palyra.models.http import Endpoint, HttpClient
+from palyra.policy.shadow import open_shadow
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.policy.watch import watch
+from palyra.runtime import policy_changes
 from palyra.runtime.answers import Answers
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.checkpointing import Checkpoints
@@ -85,6 +87,7 @@ class Daemon:
     vault: Vault
     catalogue: Catalogue
     policy: PolicyStore
+    shadow: PolicyStore | None
     policy_folder: Path
     models: Models
     runs: Runs
@@ -156,6 +159,7 @@ async def start(
     policy_folder = Path(given.policy.folder) if given.policy.folder else home / "policies"
     policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     policy = PolicyStore(policy_folder, given.policy.preset)
+    shadow = open_shadow(given.policy.shadow, policy_folder, given.policy.preset)
     forbidden = (str(home.resolve()), str(policy_folder.resolve()))
     resolver = resolver or Resolver()
     runner = Runner(Sandbox(hidden=forbidden), Egress(resolver))
@@ -177,7 +181,7 @@ async def start(
     await shelf.open()
     model_turns = ModelTurns(hub, models, Assembler(catalogue.specs, shelf.index), Gallery(db), redactor, clock)
     settings = _settings(loaded.config)
-    judging = Judging(db, catalogue, policy, redactor, clock, settings)
+    judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
     runs = Runs(db, lives, model_turns, tool_flow)
     if browsers is not None:
@@ -193,9 +197,9 @@ async def start(
         forbidden_roots=forbidden,
     )
 
-    async def policy_changed(change: Reloaded) -> None:
+    async def policy_changed(store: PolicyStore, change: Reloaded) -> None:
         try:
-            await _record_reload(db, change)
+            await policy_changes.record(db, SYSTEM, change, shadow=store is shadow)
         except PalyraError as error:
             # The policies are in force whether or not the journal can say so now.
             log.error("a change of policy could not be recorded: %s", error.message)
@@ -213,6 +217,7 @@ async def start(
         vault=vault,
         catalogue=catalogue,
         policy=policy,
+        shadow=shadow,
         policy_folder=policy_folder,
         models=models,
         runs=runs,
@@ -228,7 +233,7 @@ async def start(
         browsers=browsers,
         settings=settings,
         http=http,
-        reloader=asyncio.create_task(watch(policy, policy_changed)),
+        reloader=asyncio.create_task(watch((policy, shadow), policy_changed)),
     )
 
 
@@ -351,18 +356,6 @@ def _provider(name: str, settings: Provider, env: Mapping[str, str], http: HttpC
     key = config.secret(settings.api_key, env) if settings.api_key else ""
     endpoint = Endpoint(name=name, base_url=settings.base_url, api_key=key, idle_s=settings.timeout_ms / 1000)
     return open_provider(settings.kind, endpoint, http)
-
-
-async def _record_reload(db: Database, change: Reloaded) -> None:
-    if change.problems:
-        log.error("the policy folder has problems, the last good set stays in force: %s", "; ".join(map(str, change.problems)))
-    event = AdminChanged(
-        what="policy",
-        action="rejected" if change.problems else "reloaded",
-        subject=change.version,
-        details={"added": list(change.added), "removed": list(change.removed), "problems": [str(p) for p in change.problems]},
-    )
-    await db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, [event]))
 
 
 # What takes effect without a restart; everything else is said to need one.

@@ -6,16 +6,18 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from palyra.app import Daemon
+from palyra.domain.errors import ConfigInvalid
 from palyra.domain.ids import OWNER
 from palyra.journal import decisions
 from palyra.journal.decisions import Recorded
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.policy.store import PolicyStore
-from palyra.policy.testing import Retest, shadowed
+from palyra.policy.testing import Retest
 from tests import daemon as process
 from tests.cli_terminal import palyra
-from tests.inprocess import daemon, finished, say, session, until
+from tests.inprocess import daemon, say, session, until
 
 CODING = '[policy]\npreset = "coding"\n'
 SCRIPT = {
@@ -76,21 +78,58 @@ def test_live_decisions_and_those_decided_again_from_the_tape_are_identical(tmp_
     run(work())
 
 
-def test_a_shadow_is_recorded_where_it_differs_and_never_enforced(tmp_path: Path) -> None:
+def test_a_shadow_is_recorded_never_enforced_and_read_again_when_its_files_change(tmp_path: Path) -> None:
+    shadow = tmp_path / "shadow"
+    shadow.mkdir()
+    no_writing = '@id("no-writing") forbid (principal, action, resource == Tool::"fs.write");'
+    (shadow / "mine.cedar").write_text(no_writing)
+    config = f'[limits]\nrequests_per_second = 100000\n[policy]\npreset = "coding"\nshadow = "{shadow}"\n'
+    with process.start(tmp_path, config=config, script=SCRIPT) as served:
+        session_id = served.post("/v1/sessions")["session_id"]
+
+        def said(text: str) -> list[dict[str, Any]]:
+            submitted = served.post(f"/v1/sessions/{session_id}/messages", {"text": text})
+            path = f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}"
+            entries = [data for _, _, data in served.events(path)]
+            return [entry["event"] for entry in entries if entry.get("kind") == "tool.decided"]
+
+        (wrote,) = said("write")
+        assert (wrote["verdict"], wrote["shadow"]["verdict"], wrote["shadow"]["policies"]) == ("allow", "deny", ["no-writing"])
+        assert (served.workspace / "src" / "a.txt").exists()
+        (looked,) = said("look")
+        assert (looked["verdict"], looked["shadow"]["verdict"], looked["shadow"]["reason"]) == ("allow", "allow", "")
+        first = served.get("/v1/policy/shadow")
+        assert (first["calls"], first["same"], first["denied"]["calls"], first["asked"]["calls"]) == (2, 1, 1, 0)
+        assert first["denied"]["examples"][0]["about"].endswith("src/a.txt")
+        assert first["named"] == f"preset coding with {shadow}"
+        assert first["versions"] == [first["version"]]
+
+        # Whichever notices first, the watcher or the verb, the new files are asked from then on.
+        (shadow / "mine.cedar").write_text(no_writing.replace("action", 'action == Action::"run_unattended"'))
+        served.post("/v1/policy/reload")
+        (again,) = said("write b")
+        assert (again["verdict"], again["shadow"]["verdict"]) == ("allow", "ask")
+        (shadow / "mine.cedar").write_text("permit (;")
+        served.post("/v1/policy/reload")
+        (kept,) = said("write key")
+        assert kept["shadow"]["verdict"] == "ask"
+        told = palyra(served.home, "policy", "shadow")
+        assert told.returncode == 0, told.stderr
+        assert "4 calls were decided beside a shadow, 1 of them the same" in told.stdout
+        assert "the shadow would ask: 2" in told.stdout
+        assert "2 versions" in told.stderr
+
+        exported = served.request("GET", "/v1/journal/export").body.decode().splitlines()
+        changes = [entry["event"] for line in exported if (entry := json.loads(line))["kind"] == "admin.changed"]
+        of_shadow = [(each["action"], bool(each["details"]["problems"])) for each in changes if each["details"].get("shadow")]
+        assert {("reloaded", False), ("rejected", True)} <= set(of_shadow)
+
+
+def test_a_shadow_that_does_not_load_keeps_the_daemon_from_starting_and_says_why(tmp_path: Path) -> None:
     async def work() -> None:
-        async with daemon(tmp_path, {"go": calls(("fs.list", {}), ("fs.write", {"path": "a.txt", "content": "a"}))}, CODING) as one:
-            # What the composition root passes to Judging when a shadow is configured.
-            one.runs._tool_flow._judging._shadow = PolicyStore(None, "locked")
-            where = await session(one)
-            await finished(one, await say(one, where, "go"))
-            assert (tmp_path / "work" / "a.txt").exists()
-            (listed, wrote) = await recorded(one)
-            assert listed.decided.shadow is None
-            assert wrote.decided.shadow is not None
-            assert (wrote.decided.verdict, wrote.decided.shadow.verdict) == ("allow", "deny")
-            report = await asyncio.to_thread(shadowed, one.db.read_from_thread, 0)
-            assert (report.calls, report.denied.calls, report.asked.calls, report.allowed.calls) == (2, 1, 0, 0)
-            assert report.denied.examples[0].about == f"{tmp_path}/work/a.txt"
+        with pytest.raises(ConfigInvalid, match="there is no such policy folder"):
+            async with daemon(tmp_path, {}, f'[policy]\nshadow = "{tmp_path}/nowhere"\n'):
+                pass
 
     run(work())
 
@@ -140,4 +179,5 @@ def test_a_recorded_week_gives_a_policy_under_which_the_approved_pass_and_the_de
         assert palyra(served.home, "policy", "explain", "--call", session_id).returncode == 3
         assert palyra(served.home, "policy", "explain", "fs.write", "path=a", "content=b").returncode == 0
         nothing = json.loads(palyra(served.home, "policy", "shadow", "--json").stdout)
-        assert (nothing["calls"], nothing["denied"]["calls"]) == (4, 0)
+        assert (nothing["named"], nothing["calls"], nothing["denied"]["calls"]) == ("", 0, 0)
+        assert "policy.shadow" in palyra(served.home, "policy", "shadow").stderr

@@ -151,7 +151,12 @@ def test_a_change_in_the_folder_is_watched_and_told_with_its_problems(tmp_path: 
     async def scenario() -> list[tuple[int, int]]:
         told: asyncio.Queue[Reloaded] = asyncio.Queue()
         stop = asyncio.Event()
-        watching = asyncio.create_task(watch(store, told.put, stop, debounce_ms=50))
+
+        async def hear(changed: PolicyStore, change: Reloaded) -> None:
+            assert changed is store
+            told.put_nowait(change)
+
+        watching = asyncio.create_task(watch([store, None], hear, stop, debounce_ms=50))
         heard = []
         for number, text in enumerate((NO_READING, "permit (", MCP_PERMIT)):
             news = None

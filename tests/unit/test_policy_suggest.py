@@ -15,8 +15,8 @@ from palyra.domain.verdicts import Allow, Question
 from palyra.journal.decisions import Answered, Reading
 from palyra.policy import suggest
 from palyra.policy.judge import judge
+from palyra.policy.reports import Suggestion
 from palyra.policy.store import load
-from palyra.policy.suggest import Suggestion
 from tests import recorded
 from tests.journals import opened, run
 from tests.policy_calls import FETCH, PATCH, SHELL, WORKSPACE, call, scope

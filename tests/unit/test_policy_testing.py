@@ -22,9 +22,10 @@ from palyra.journal.decisions import Recorded
 from palyra.policy import testing
 from palyra.policy.judge import judge
 from palyra.policy.policy_set import PRESETS, PolicySet
+from palyra.policy.reports import Report
 from palyra.policy.shadow import open_shadow
 from palyra.policy.store import load
-from palyra.policy.testing import Report, retest
+from palyra.policy.testing import retest
 from tests import recorded
 from tests.journals import opened
 from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SHELL, SKILL, UNLOCK, WORKSPACE, call, scope

@@ -16,6 +16,8 @@ from palyra.cli.policy import policy
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.domain.errors import InvalidInput, NotFound, Unavailable
+from palyra.domain.events import ToolDecided
+from palyra.policy.reports import Changed, Report, Shadowed, Suggestion
 
 rules = group("rules", "What you laid down for a session: list, add, remove.", default="list")
 
@@ -101,93 +103,13 @@ def _show(state: State, rule: Rule, *, cedar: bool = False) -> None:
 _PRESETS = ("locked", "default", "coding", "research")
 
 
-class Example(Struct, frozen=True, kw_only=True):
-    call_id: str
-    tool: str
-    about: str
-    before: str
-    after: str
-    reason: str
-    policies: tuple[str, ...]
-    times: int
-    session_id: str = ""
-    time_ms: int = 0
-
-
-class Changed(Struct, frozen=True):
-    calls: int
-    examples: list[Example]
-
-
-class Hit(Struct, frozen=True):
-    id: str
-    calls: int
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    version: str
-    calls: int
-    same: int
-    newly_denied: Changed
-    newly_allowed: Changed
-    newly_asked: Changed
-    hits: list[Hit]
-    never_hit: list[str]
-    not_asked: int
-    unknown: int
-    inexact: int
-
-
-class Permit(Struct, frozen=True, kw_only=True):
-    id: str
-    tool: str
-    principal: str
-    what: str
-    cedar: str
-    covers: int
-    examples: list[str]
-    kept_narrow_by: list[str]
-
-
-class Left(Struct, frozen=True, kw_only=True):
-    call_id: str
-    tool: str
-    about: str
-    why: str
-
-
-class Suggestion(Struct, frozen=True, kw_only=True):
-    cedar: str
-    permits: list[Permit]
-    left: list[Left]
-    approved: int
-    denied: int
-    already: int
-    passing: int
-
-
-class Shadowed(Struct, frozen=True, kw_only=True):
-    calls: int
-    denied: Changed
-    allowed: Changed
-    asked: Changed
-
-
-class ToldDecision(Struct, frozen=True, kw_only=True):
-    verdict: str
-    reason: str
-    by: str = "policy"
-    policies: tuple[str, ...] = ()
-    policy_version: str = ""
-
-
 class ExplainedCall(Struct, frozen=True, kw_only=True):
     call_id: str
     session_id: str
     time_ms: int
     tool: str
     about: str
-    decided: ToldDecision
+    decided: ToolDecided
     now: admin_client.Explanation
 
 
@@ -284,7 +206,13 @@ def shadow(state: State, since: str) -> None:
     if state.out.as_json:
         state.out.json(found)
         return
-    state.out.line(f"{found.calls:,} recorded calls")
+    if not found.named:
+        state.out.note("there is no shadow now: name a preset or a folder with `palyra config set policy.shadow`, then restart")
+    else:
+        state.out.line(f"the shadow is {clean(found.named)}, version {clean(found.version)}")
+    state.out.line(f"{found.calls:,} calls were decided beside a shadow, {found.same:,} of them the same")
+    if len(found.versions) > 1:
+        state.out.note(f"the shadow has changed: {len(found.versions)} versions of it decided; --since leaves older ones out")
     for name, changed, color in (
         ("the shadow would deny", found.denied, "red"),
         ("the shadow would ask", found.asked, "yellow"),

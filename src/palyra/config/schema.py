@@ -67,6 +67,7 @@ class McpServer(Section, frozen=True, kw_only=True):
 class PolicyFiles(Section, frozen=True, kw_only=True):
     preset: Annotated[Preset, says("the shipped rules in force")] = "default"
     folder: Annotated[str, says("folder of your own Cedar files; empty: policies in the home folder")] = ""
+    shadow: Annotated[str, says("a preset or a folder that is asked too and only recorded, for a trial; empty: none")] = ""
 
 
 class Timeouts(Section, frozen=True, kw_only=True):

@@ -14,3 +14,8 @@ def open_shadow(named: str, folder: Path | None, preset: str) -> PolicyStore | N
     if not named:
         return None
     return PolicyStore(folder, named) if named in PRESETS else PolicyStore(Path(named).expanduser(), preset)
+
+
+def name(shadow: PolicyStore) -> str:
+    """Which set it is, for people."""
+    return f"preset {shadow.preset}" + (f" with {shadow.folder}" if shadow.folder else "")

@@ -9,52 +9,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from palyra.domain.tools import Scope, Subject
 from palyra.domain.verdicts import Allow
 from palyra.journal import decisions
 from palyra.journal.decisions import Answered, Read, Recorded
 from palyra.policy import always, judge
 from palyra.policy.policy_set import PolicySet
+from palyra.policy.reports import Left, Permit, Suggestion
 from palyra.policy.testing import about, question
 
 # From narrow to wide; of two that cover the same, the earlier is suggested.
 _WIDTH = ("command", "path_prefix", "host", "program")
-
-
-class Permit(Struct, frozen=True, kw_only=True):
-    """`kept_narrow_by` are denied calls that a wider permit would have covered."""
-
-    id: str
-    tool: str
-    principal: str
-    what: str
-    cedar: str
-    covers: int
-    examples: list[str]
-    kept_narrow_by: list[str]
-
-
-class Left(Struct, frozen=True, kw_only=True):
-    """An approved call that goes on asking, and why."""
-
-    call_id: str
-    tool: str
-    about: str
-    why: str
-
-
-class Suggestion(Struct, frozen=True, kw_only=True):
-    """`cedar` is all permits in one text. `passing` of the approved calls run unattended with it, and none of the denied."""
-
-    cedar: str
-    permits: list[Permit]
-    left: list[Left]
-    approved: int
-    denied: int
-    already: int
-    passing: int
 
 
 class _Case(NamedTuple):

@@ -5,9 +5,7 @@ The rule: the question is made from the tape alone. Under the set that was in fo
 
 from collections import Counter
 from collections.abc import Callable, Hashable
-from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from palyra.domain.errors import InvalidInput, NotFound
@@ -19,52 +17,12 @@ from palyra.journal.decisions import Read, Recorded
 from palyra.policy import judge, request
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.projection import Project, projection
+from palyra.policy.reports import Changed, Example, Hit, Report, Shadowed, Word
+from palyra.policy.shadow import name
+from palyra.policy.store import PolicyStore
 
-Word = Literal["allow", "ask", "deny"]
 MOST_EXAMPLES = 20
 _LONGEST_ABOUT = 200
-
-
-class Example(Struct, frozen=True, kw_only=True):
-    """One call that would be decided otherwise; `times` is how often calls just like it were made."""
-
-    call_id: str
-    session_id: str
-    time_ms: int
-    tool: str
-    about: str
-    before: Word
-    after: Word
-    reason: str
-    policies: tuple[str, ...]
-    times: int
-
-
-class Changed(Struct, frozen=True):
-    calls: int
-    examples: list[Example]
-
-
-class Hit(Struct, frozen=True):
-    id: str
-    calls: int
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    """`not_asked`: refused before policy was asked. `unknown`: recorded without what a question needs. `inexact`: decided again
-    with a redacted scope."""
-
-    version: str
-    calls: int
-    same: int
-    newly_denied: Changed
-    newly_allowed: Changed
-    newly_asked: Changed
-    hits: list[Hit]
-    never_hit: list[str]
-    not_asked: int
-    unknown: int
-    inexact: int
 
 
 def question(call: Recorded) -> Question:
@@ -237,22 +195,27 @@ def retest(read: Read, policies: PolicySet, since_ms: int, progress: Callable[[i
     return work.report()
 
 
-class Shadowed(Struct, frozen=True, kw_only=True):
-    """What the shadow policies would have decided otherwise, from the record."""
-
-    calls: int
-    denied: Changed
-    allowed: Changed
-    asked: Changed
-
-
-def shadowed(read: Read, since_ms: int) -> Shadowed:
-    calls, differences = 0, Differences()
+def shadowed(read: Read, since_ms: int, now: PolicyStore | None) -> Shadowed:
+    calls = same = 0
+    differences, versions = Differences(), dict[str, None]()
     for page in decisions.pages(read, since_ms):
         for found in page:
-            if isinstance(found, Recorded):
-                calls += 1
-                shadow = found.decided.shadow
-                if shadow is not None:
-                    differences.add(found, shadow.verdict, shadow.reason, shadow.policies)
-    return Shadowed(calls=calls, denied=differences.to("deny"), allowed=differences.to("allow"), asked=differences.to("ask"))
+            shadow = found.decided.shadow if isinstance(found, Recorded) else None
+            if shadow is None or not isinstance(found, Recorded):
+                continue
+            calls += 1
+            versions[shadow.policy_version] = None
+            if shadow.verdict == recorded_word(found.decided):
+                same += 1
+            else:
+                differences.add(found, shadow.verdict, shadow.reason, shadow.policies)
+    return Shadowed(
+        named=name(now) if now else "",
+        version=now.version if now else "",
+        versions=list(versions),
+        calls=calls,
+        same=same,
+        denied=differences.to("deny"),
+        allowed=differences.to("allow"),
+        asked=differences.to("ask"),
+    )

@@ -67,7 +67,7 @@ class Judging:
         *,
         shadow: Policy | None = None,
     ) -> None:
-        """`shadow` is asked beside the policy in force; what it would have decided otherwise is recorded, never enforced."""
+        """`shadow` is asked beside the policy in force; what it would have decided is recorded, never enforced."""
         self._db = db
         self._shadow = shadow
         self._catalogue = catalogue
@@ -199,15 +199,16 @@ class Judging:
                 return ""
 
     def _shadowed(self, judged: Judged, question: Question) -> Judged:
-        """The same, with what the shadow policies would have decided, if that is something else."""
+        """The same, with what the shadow policies would have decided; why, only if that is something else."""
         if self._shadow is None:
             return judged
         verdict = self._shadow.judge(question)
         word = word_of(verdict)
         for place, event in enumerate(judged.events):
-            if isinstance(event, ToolDecided) and word != ("ask" if event.by == "grant" else event.verdict):
-                reason = self._redactor.redact(verdict.reason)
-                shadow = Shadow(word, reason, verdict.policies, self._shadow.version)
+            if isinstance(event, ToolDecided):
+                shadow = Shadow(word, "", (), self._shadow.version)
+                if word != ("ask" if event.by == "grant" else event.verdict):
+                    shadow = Shadow(word, self._redactor.redact(verdict.reason), verdict.policies, self._shadow.version)
                 judged.events[place] = msgspec.structs.replace(event, shadow=shadow)
         return judged
 

@@ -115,6 +115,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         models=daemon.models,
         catalogue=daemon.catalogue,
         policy=daemon.policy,
+        shadow=daemon.shadow,
         vault=daemon.vault,
         memory=daemon.memory,
         shelf=daemon.shelf,

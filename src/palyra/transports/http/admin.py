@@ -3,17 +3,15 @@
 import asyncio
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import InvalidInput
-from palyra.domain.events import AdminChanged
-from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.labels import CLEAN
 from palyra.domain.verdicts import Origin, Question, SessionRule
-from palyra.journal import rules, tape
+from palyra.journal import rules
 from palyra.journal.tokens import Token, TokenScope
 from palyra.policy.sources import Problem
+from palyra.runtime import policy_changes
 from palyra.runtime.judging import complete
 from palyra.transports.auth import BROWSER_MS
 from palyra.transports.http.calls import Answer, Call, Count, Input, Nothing, Ulid, ok
@@ -152,14 +150,11 @@ async def explain(call: Call[Nothing, Explain]) -> Answer:
 
 
 async def reload(call: Call[Nothing, Nothing]) -> Answer:
-    reloaded = await asyncio.to_thread(call.parts.policy.reload)
-    event = AdminChanged(
-        what="policy",
-        action="rejected" if reloaded.problems else "reloaded",
-        subject=reloaded.version,
-        details=msgspec.to_builtins({"added": reloaded.added, "removed": reloaded.removed, "problems": reloaded.problems}),
-    )
-    await call.parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [event]))
+    parts = call.parts
+    reloaded = await asyncio.to_thread(parts.policy.reload)
+    await policy_changes.record(parts.db, call.principal, reloaded)
+    if parts.shadow is not None:
+        await policy_changes.record(parts.db, call.principal, await asyncio.to_thread(parts.shadow.reload), shadow=True)
     return ok(reloaded)
 
 

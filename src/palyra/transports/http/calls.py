@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from palyra.runtime.clock import Clock
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
-    from palyra.runtime.memory import Memory
     from palyra.runtime.mcp import Mcp
+    from palyra.runtime.memory import Memory
     from palyra.runtime.routing import Models
     from palyra.runtime.rules import Rules
     from palyra.runtime.runs import Runs
@@ -68,6 +68,7 @@ class Parts:
     models: "Models"
     catalogue: "Catalogue"
     policy: "PolicyStore"
+    shadow: "PolicyStore | None"
     vault: "Vault"
     memory: "Memory"
     shelf: "Shelf"

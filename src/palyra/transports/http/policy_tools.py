@@ -14,7 +14,7 @@ from palyra.journal import decisions
 from palyra.policy import store, suggest, testing
 from palyra.policy.explain import Explanation
 from palyra.policy.policy_set import PolicySet
-from palyra.policy.testing import Report
+from palyra.policy.reports import Report
 from palyra.runtime.rules import ShownRule
 from palyra.transports.http.calls import SSE, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, encode, ok
 from palyra.transports.http.watching import HEARTBEAT
@@ -130,7 +130,8 @@ async def suggested(call: Call[Since, Nothing]) -> Answer:
 
 
 async def shadowed(call: Call[Since, Nothing]) -> Answer:
-    return ok(await asyncio.to_thread(testing.shadowed, call.parts.db.read_from_thread, call.query.since_ms))
+    parts = call.parts
+    return ok(await asyncio.to_thread(testing.shadowed, parts.db.read_from_thread, call.query.since_ms, parts.shadow))
 
 
 async def explain_call(call: Call[WhichCall, Nothing]) -> Answer:

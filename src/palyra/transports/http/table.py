@@ -9,9 +9,8 @@ from palyra.journal.sessions import Session
 from palyra.journal.tokens import Token, TokenScope
 from palyra.journal.vault import Secret
 from palyra.policy.explain import Explanation
+from palyra.policy.reports import Report, Shadowed, Suggestion
 from palyra.policy.store import Reloaded
-from palyra.policy.suggest import Suggestion
-from palyra.policy.testing import Report, Shadowed
 from palyra.runtime.answers import Answer as ApprovalAnswer
 from palyra.runtime.gateway import Stopped, Submission, Submitted
 from palyra.runtime.rules import ShownRule
