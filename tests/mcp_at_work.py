@@ -23,9 +23,7 @@ from tests import inprocess, mcp_servers
 BIN = os.path.dirname(sys.executable)
 # Where this python, its packages and the tests are: a sandbox shows only what it is told to.
 READABLE = tuple(dict.fromkeys((sys.prefix, os.path.realpath(sys.base_prefix))))
-PERMIT = (
-    'permit (principal, action in [Action::"run", Action::"run_unattended"], resource) when { resource.source like "mcp:*" };\n'
-)
+PERMIT = 'permit (principal, action, resource) when { resource.source like "mcp:*" };\n'
 ASK = 'permit (principal, action == Action::"run", resource) when { resource.source like "mcp:*" };\n'
 
 
