@@ -73,7 +73,7 @@ async def _measure() -> list[tuple[float, ...]]:
 
 def tables() -> Iterator[Table]:
     rounds = asyncio.run(_measure())
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for column, name in enumerate(_NAMES):
         times = sorted(each[column] for each in rounds)
         ratio = statistics.median(each[column] / each[0] for each in rounds)

@@ -71,8 +71,9 @@ class World:
                 os.chown(path, owner, owner, follow_symlinks=False)
 
     def kept(self) -> dict[str, bytes]:
-        """Everything outside the workspace, and what of it is the person's own inside."""
-        own = [*self.home.rglob("*"), *self.outside.rglob("*"), *(self.work / ".git").rglob("*"), self.work / ".env"]
+        """Everything outside the workspace, and what of it is the person's own inside. Not the /etc that sandboxes are given."""
+        home = [path for path in self.home.rglob("*") if not path.relative_to(self.home).parts[0].startswith("palyra-etc-")]
+        own = [*home, *self.outside.rglob("*"), *(self.work / ".git").rglob("*"), self.work / ".env"]
         return {str(path): path.read_bytes() for path in own if path.is_file() and not path.is_symlink()}
 
     def processes(self) -> list[str]:

@@ -6,18 +6,20 @@ the daemon has set its limits, and never if the daemon has died by then.
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.machinery import PathFinder
 
 from palyra.tools.sandbox import system
 from palyra.tools.sandbox.command import Command
+from palyra.tools.sandbox.etc import Made
 from palyra.tools.sandbox.masks import Mask
 
-# The shell is pid 1 of the sandbox: it says that it is there, waits for the word, runs the command, and when it ends the kernel
-# ends all that is left. By the time it speaks, bubblewrap has tied it to the daemon's life; a word given sooner could be heard
-# by a sandbox that nothing would end. Its own words ("Killed") go nowhere; the command's errors go where they should.
+# The shell is pid 1 of the sandbox: it waits for the word, says that it is there, runs the command, and when it ends the kernel
+# ends all that is left. Saying so is a check as well: writing to a daemon that is dead ends the shell. By then bubblewrap has tied
+# it to the daemon's life, so a daemon that dies later takes it along. Its own words ("Killed") go nowhere; the command's errors
+# go where they should.
 READY = b"ready\n"
-_GATE = 'exec 8>&2 2>/dev/null; echo ready; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
+_GATE = 'exec 8>&2 2>/dev/null; read -r go || exit 125; echo ready || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
 
 
 def gated(command: Command) -> list[str]:
@@ -38,9 +40,9 @@ def find(path: str | None = None) -> str | None:
     return None
 
 
-def options(command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, files: Mapping[str, int]) -> list[str]:
-    """Everything but the command. `files` are descriptors that hold the small files of /etc."""
-    return [*_namespaces(), *_system(command, readable, files), *_workspace(command, masks), *_environment(command, proxy)]
+def options(command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, etc: Made) -> list[str]:
+    """Everything but the command."""
+    return [*_namespaces(), *_system(command, readable, etc), *_workspace(command, masks), *_environment(command, proxy)]
 
 
 def _namespaces() -> Iterator[str]:
@@ -49,16 +51,15 @@ def _namespaces() -> Iterator[str]:
     yield from ("--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL")
 
 
-def _system(command: Command, readable: Sequence[str], files: Mapping[str, int]) -> Iterator[str]:
+def _system(command: Command, readable: Sequence[str], etc: Made) -> Iterator[str]:
     for path in system.programs(readable):
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         else:
             yield from ("--ro-bind", path, path)
-    for path in system.folders():
+    yield from ("--ro-bind", etc.folder, "/etc")
+    for path in etc.mounted:
         yield from ("--ro-bind", path, path)
-    for path, descriptor in files.items():
-        yield from ("--perms", "0444", "--file", str(descriptor), path)
     size = str(command.caps.temporary_bytes)
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from ("--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")

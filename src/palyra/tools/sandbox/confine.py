@@ -42,8 +42,11 @@ def main() -> int:
     if child == 0:
         _become(config, line)
     os.close(0)
-    status = _until_end(child, line)
-    _kill_below()
+    try:
+        status = _until_end(child, line)
+    finally:
+        # Whatever went wrong above: if this process ended first, what is left would belong to nobody.
+        _kill_below()
     if status is None:
         return _after_the_daemon(config, 128 + signal.SIGKILL)
     code = os.waitstatus_to_exitcode(status)
@@ -130,14 +133,14 @@ def _until_end(child: int, line: int) -> int | None:
             return os.waitpid(child, 0)[1]
         if line in ready and not os.read(line, 1):
             return None
-        _reap()
+        _reap(child)
 
 
-def _reap() -> None:
-    """Orphans that ended while the command runs; the command itself is waited for by its handle."""
+def _reap(child: int) -> None:
+    """Orphans that ended while the command runs; the command itself is waited for by its handle, and only there."""
     for pid in _below():
         try:
-            if _state(pid) == "Z":
+            if pid != child and _state(pid) == "Z":
                 os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG)
         except ChildProcessError:
             continue
@@ -167,7 +170,8 @@ def _below() -> list[int]:
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
                     parent = int(file.read().rpartition(b")")[2].split()[1])
-            except OSError:
+            except (OSError, IndexError):
+                # It ended while we looked.
                 continue
             children.setdefault(parent, []).append(int(name))
     found, waiting = [], [os.getpid()]
@@ -182,7 +186,7 @@ def _state(pid: int) -> str:
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0]
-    except OSError:
+    except (OSError, IndexError):
         return ""
 
 

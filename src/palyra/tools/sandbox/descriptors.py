@@ -16,6 +16,8 @@ class Reader:
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor = descriptor
+        self._last = False
+        self._waiting: asyncio.Future[None] | None = None
 
     async def read(self, most: int = CHUNK) -> bytes:
         """Some bytes, or none at the end."""
@@ -25,7 +27,16 @@ class Reader:
             try:
                 return os.read(self._descriptor, most)
             except BlockingIOError:
-                await readable(self._descriptor)
+                if self._last:
+                    return b""
+                self._waiting = asyncio.get_running_loop().create_future()
+                await readable(self._descriptor, self._waiting)
+
+    def finish(self) -> None:
+        """Nobody who counts can write any more: give what is there and then end, whoever else may hold the other side."""
+        self._last = True
+        if self._waiting is not None:
+            _resolve(self._waiting)
 
     async def read_all(self, most: int) -> bytes:
         data = b""
@@ -68,9 +79,10 @@ class Writer:
             self._descriptor = -1
 
 
-async def readable(descriptor: int) -> None:
+async def readable(descriptor: int, ready: asyncio.Future[None] | None = None) -> None:
+    """Until there is something to read, or until somebody resolves `ready`."""
     loop = asyncio.get_running_loop()
-    ready = loop.create_future()
+    ready = loop.create_future() if ready is None else ready
     loop.add_reader(descriptor, _resolve, ready)
     try:
         await ready
@@ -96,7 +108,8 @@ def _resolve(ready: asyncio.Future[None]) -> None:
 def held(data: bytes, name: str) -> int:
     """A descriptor from which exactly `data` can be read, without a file anywhere."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(data)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor

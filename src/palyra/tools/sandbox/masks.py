@@ -21,6 +21,8 @@ MOST = 512
 _GIT_OBEYS = ("hooks", "config", "config.worktree")
 _CERTIFICATES = (".pem",)
 _READ = 1 << 20
+# Looking at so few folders again takes less time than handing the work to a thread.
+_FEW = 64
 
 
 class Mask(Struct, frozen=True, order=True):
@@ -45,6 +47,8 @@ class Masks:
     def of(self, workspace: str, hidden: Sequence[str], stop: Flag) -> list[Mask]:
         """Every mask for a workspace, outer folders first."""
         closed = [path for path in map(os.path.realpath, hidden) if _below(path, workspace) and os.path.lexists(path)]
+        # What lies below another one is closed with it.
+        closed = [path for path in closed if not any(_below(path, other) for other in closed)]
         found = [Mask(path, "hide_folder" if os.path.isdir(path) else "hide_file") for path in closed]
         seen: dict[str, _Folder] = {}
         waiting = [workspace]
@@ -63,6 +67,10 @@ class Masks:
             )
         self._forget(workspace, seen)
         return sorted(set(found))
+
+    def few(self, workspace: str) -> bool:
+        """Whether it was read before and is small enough to be looked at again without leaving the event loop."""
+        return workspace in self._folders and len(self._folders) <= _FEW
 
     def _forget(self, workspace: str, seen: dict[str, _Folder]) -> None:
         for path in [path for path in self._folders if (path == workspace or _below(path, workspace)) and path not in seen]:

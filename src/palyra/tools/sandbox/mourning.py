@@ -2,7 +2,8 @@
 
 A sandbox that runs dies with the daemon by itself. One that is being made in that moment may not: bubblewrap's inner process waits
 for a word from the outer one, and if that was killed the word never comes. So a small shell waits for the daemon's end, which it
-notices by a pipe, and kills whatever still carries the daemon's mark. It lives for a second after the daemon.
+notices by a pipe, and kills whatever still carries the daemon's mark. It lives for a second after the daemon. What it removes last
+is the folder that the sandboxes had as /etc.
 """
 
 import os
@@ -25,6 +26,7 @@ while [ $n -lt 20 ]; do
     sleep 0.05
     n=$((n + 1))
 done
+[ -z "$2" ] || rm -rf -- "$2"
 """
 
 
@@ -35,13 +37,14 @@ class Mourner:
         self.mark = f"palyra-sandbox-{os.getpid()}-{secrets.token_hex(6)}"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def attend(self) -> None:
+    def attend(self, leftover: str) -> None:
+        """`leftover` is a folder that is of no use without the daemon."""
         if self._process is not None and self._process.poll() is None:
             return
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT, "palyra-mourner", self.mark],
+            ["/bin/sh", "-c", _SCRIPT, "palyra-mourner", self.mark, leftover],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

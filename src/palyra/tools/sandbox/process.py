@@ -142,6 +142,9 @@ class Process:
         code = 128 - code if code < 0 else code
         # Otherwise Popen would wait for a process that is no longer ours.
         self._root.returncode = code
+        self._pipes.stdout.finish()
+        if self._pipes.stderr is not None:
+            self._pipes.stderr.finish()
         self._ender.close()
         killed, peak = self._killed, use.peak
         if self.group is not None:

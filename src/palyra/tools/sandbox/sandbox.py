@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from threading import Event
 
 import msgspec
 
@@ -16,6 +17,7 @@ from palyra.domain.tools import Tier
 from palyra.tools import work
 from palyra.tools.sandbox import cgroups
 from palyra.tools.sandbox.command import STRENGTH, Caps, Command, Probe
+from palyra.tools.sandbox.etc import Etc
 from palyra.tools.sandbox.masks import Masks
 from palyra.tools.sandbox.mourning import Mourner
 from palyra.tools.sandbox.process import Process
@@ -42,6 +44,7 @@ class Sandbox:
         self._most = most
         self._masks = Masks()
         self._mourner = Mourner()
+        self._etc = Etc(hidden)
         self._probed: asyncio.Task[Probe] | None = None
         self._bwrap: str | None = None
 
@@ -71,8 +74,15 @@ class Sandbox:
         from palyra.tools.sandbox import tier_c
 
         assert self._bwrap is not None
-        masks = await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
-        return await tier_c.start(tier_c.Tools(self._bwrap, self._python, self._mourner), command, masks, readable)
+        etc = self._etc.current
+        if etc is None:
+            etc = await work.off_loop(lambda _: self._etc.make())
+        command = msgspec.structs.replace(command, hidden=(*command.hidden, self._etc.root))
+        if self._masks.few(command.workspace):
+            masks = self._masks.of(command.workspace, command.hidden, Event())
+        else:
+            masks = await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
+        return await tier_c.start(tier_c.Tools(self._bwrap, self._python, self._mourner, etc), command, masks, readable)
 
     async def _find(self) -> Probe:
         reasons: list[str] = []

@@ -12,16 +12,14 @@ UID = 1000
 
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
 # What programs need to start, to know the time and to check certificates. No keys, no accounts, no name servers.
-# Files are copied, because a mount costs a sandbox more than all of them together; folders are mounted.
 FILES = (
-    *("ld.so.cache", "localtime", "timezone", "locale.alias", "locale.conf", "mime.types", "magic", "services", "protocols"),
+    *("ld.so.cache", "localtime", "timezone", "locale.alias", "locale.conf", "mime.types", "services", "protocols"),
     *("os-release", "debian_version", "ssl/openssl.cnf", "pki/tls/cert.pem"),
 )
 FOLDERS = (
     *("alternatives", "ssl/certs", "pki/tls/certs", "pki/ca-trust/extracted", "crypto-policies", "fonts"),
     *("java-11-openjdk", "java-17-openjdk", "java-21-openjdk"),
 )
-_LARGEST_COPY = 1 << 20
 
 STUBS = {
     "/etc/passwd": f"agent:x:{UID}:{UID}:agent:{HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -31,27 +29,9 @@ STUBS = {
     "/etc/resolv.conf": "",
 }
 
-_copies: dict[str, tuple[tuple[int, int], bytes]] = {}
-
 
 def folders() -> list[str]:
     return [path for path in (f"/etc/{name}" for name in FOLDERS) if os.path.isdir(path)]
-
-
-def files() -> dict[str, bytes]:
-    """The small files of /etc that a sandbox has: some of the machine's, some made up. Read again when they change."""
-    found = {path: text.encode() for path, text in STUBS.items()}
-    for path in (f"/etc/{name}" for name in FILES):
-        try:
-            now = os.stat(path)
-            stamp = (now.st_mtime_ns, now.st_size)
-            if path not in _copies or _copies[path][0] != stamp:
-                with open(path, "rb") as file:
-                    _copies[path] = stamp, file.read(_LARGEST_COPY)
-        except OSError:
-            continue
-        found[path] = _copies[path][1]
-    return found
 
 
 def programs(more: Sequence[str] = ()) -> list[str]:

@@ -11,14 +11,16 @@ import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import Unavailable
-from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawning, system
+from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawning
 from palyra.tools.sandbox.command import Caps, Command
 from palyra.tools.sandbox.descriptors import Reader, Writer, held
+from palyra.tools.sandbox.etc import Made
 from palyra.tools.sandbox.masks import Mask
 from palyra.tools.sandbox.mourning import Mourner
 from palyra.tools.sandbox.process import Pipes, Process
 
 _LONGEST_START_S = 20.0
+_LONGEST_LAST_WORDS_S = 1.0
 _INFO_BYTES = 4096
 
 
@@ -29,11 +31,12 @@ class _Info(Struct, rename={"child_pid": "child-pid"}):
 
 
 class Tools(Struct, frozen=True):
-    """The programs that make a sandbox, and the one that sees to its end."""
+    """The programs that make a sandbox, the one that sees to its end, and the /etc it gets."""
 
     bwrap: str
     python: str
     mourner: Mourner
+    etc: Made
 
 
 class _Namespace:
@@ -70,16 +73,15 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
     """The command, running. It has not done anything before all its limits are in force."""
     port = relay.PORT if command.network else 0
     info_out, info_in = os.pipe()
-    given = {path: held(data, "file") for path, data in system.files().items()}
     filters = held(seccomp.program(), "seccomp") if seccomp.supported() else -1
-    lines = bubblewrap.options(command, masks, readable, f"http://127.0.0.1:{port}" if port else "", given)
+    lines = bubblewrap.options(command, masks, readable, f"http://127.0.0.1:{port}" if port else "", tools.etc)
     lines += ["--info-fd", str(info_in), *(["--seccomp", str(filters)] if filters >= 0 else [])]
     # Through a descriptor: arguments of a process can be read by everybody on the machine, and the environment may hold a secret.
     arguments = held(b"".join(line.encode() + b"\0" for line in lines), "arguments")
-    passed = [info_in, arguments, *given.values(), *([filters] if filters >= 0 else [])]
+    passed = [info_in, arguments, *([filters] if filters >= 0 else [])]
     info = Reader(info_out)
     try:
-        tools.mourner.attend()
+        tools.mourner.attend(os.path.dirname(tools.etc.folder))
         argv = [tools.mourner.mark, "--args", str(arguments), "--", *bubblewrap.gated(command)]
         root, pipes = spawning.spawn(argv, command, passed, program=tools.bwrap)
     except OSError as error:
@@ -94,11 +96,11 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
         async with asyncio.timeout(_LONGEST_START_S):
             await _open_gate(tools, process, pipes, info, ender)
     except BaseException as error:
-        said = (pipes.stderr or pipes.stdout).at_hand()
+        said = await _last_words(process, pipes) if isinstance(error, EOFError) else b""
         async with process:
             pass
         if isinstance(error, TimeoutError | msgspec.DecodeError | OSError | EOFError):
-            why = said.decode(errors="replace").strip() or str(error)
+            why = (str(error) + said.decode(errors="replace")).strip()
             raise Unavailable(f"the sandbox did not start: {why[:500]}") from error
         raise
     finally:
@@ -106,21 +108,33 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
     return process
 
 
+async def _last_words(process: Process, pipes: Pipes) -> bytes:
+    """What bubblewrap says when it gives up, which may come in pieces."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_LAST_WORDS_S):
+            await process.wait()
+    return (pipes.stderr or pipes.stdout).at_hand()
+
+
 async def _open_gate(tools: Tools, process: Process, pipes: Pipes, info: Reader, ender: _Namespace) -> None:
     command = process.command
-    first = msgspec.json.decode(await info.read_all(_INFO_BYTES), type=_Info).child_pid
+    told = await info.read_all(_INFO_BYTES)
+    if not told:
+        raise EOFError
+    first = msgspec.json.decode(told, type=_Info).child_pid
     ender.found(first)
     if process.group is not None:
         process.group.enter(first)
     _limit(first, command.caps, grouped=process.group is not None)
     if command.network is not None:
         process.on_exit.append(await relay.start(tools.python, first, command.network.socket_path))
-    said = await pipes.stdout.read_all(len(bubblewrap.READY))
-    if said != bubblewrap.READY:
-        raise EOFError(said.decode(errors="replace"))
+    # The word waits in the pipe until the sandbox is made, so that nobody waits for us.
     await process.stdin.write(b"go\n")
     if command.stdin == "null":
         process.stdin.close()
+    said = await pipes.stdout.read_all(len(bubblewrap.READY))
+    if said != bubblewrap.READY:
+        raise EOFError(said.decode(errors="replace"))
 
 
 def _limit(pid: int, caps: Caps, *, grouped: bool) -> None:
