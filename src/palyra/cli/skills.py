@@ -40,7 +40,9 @@ def list_(state: State) -> None:
         [each.record.name, each.state, _by(each), words.when(each.record.installed_ms), one_line(each.record.description, 60)]
         for each in found
     ]
-    state.out.table(["name", "state", "by", "installed", "description"], rows)
+    state.out.table(["name", "state", "signed by", "installed", "description"], rows)
+    if not found:
+        state.out.note("no skills are installed: `palyra skills install FOLDER` installs one")
     for each in found:
         if each.problem:
             state.out.note(f"{each.record.name} is not offered: {clean(each.problem)}")
@@ -70,6 +72,16 @@ def export(state: State, name: str, file: Path) -> None:
 
 
 # --- installing -------------------------------------------------------------------------------------------------------
+
+
+@verb(skills, "look", help="Show what a folder or zip file asks for, and its fingerprint. Installs nothing.")
+@click.argument("source", type=click.Path(path_type=Path))
+def look(state: State, source: Path) -> None:
+    proposal = skill_client.look(state.api, source)
+    if state.out.as_json:
+        state.out.json(proposal)
+    else:
+        _describe(state, proposal)
 
 
 @verb(skills, "install", help="Install a skill from a folder or zip file; shows what it asks for first.")
@@ -249,7 +261,7 @@ def _print(state: State, found: Shown) -> None:
     out.line(f"{found.skill.state}: {_OFFERED.get(found.skill.state, '')}")
     if found.skill.problem:
         out.line(out.style(clean(found.skill.problem), "red"))
-    out.line(f"by {_by(found.skill)}, installed {words.when(record.installed_ms)}")
+    out.line(f"{'signed by ' if record.signer else ''}{_by(found.skill)}, installed {words.when(record.installed_ms)}")
     out.line(f"fingerprint {record.digest}")
     out.line("It may:")
     for each in found.permissions or ("do nothing by itself: it has instructions only",):

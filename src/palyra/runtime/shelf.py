@@ -75,6 +75,7 @@ class Shelf:
         if not self._folder.is_dir():
             return
         try:
+            await self._off(self._skills.sweep)
             await self._renew()
             await self._tell_what_nobody_told()
         except PalyraError as error:

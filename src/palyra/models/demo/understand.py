@@ -157,7 +157,9 @@ def _what_changed(phrase: Phrase) -> Intent | None:
 
 def _use_tool(phrase: Phrase) -> Intent | None:
     found = re.fullmatch(
-        r"(?:use|call|run)\s+(?:the\s+)?(?:tool\s+)?`?([a-z]+\.[\w.]+)`?\s*(?:with)?\s*(\{.*\})?", phrase.raw, re.DOTALL
+        r"(?:use|call|run)\s+(?:the\s+)?(?:tool\s+)?`?([a-z]+\.[\w.]+|(?:skill|mcp):[\w.-]+/[\w.-]+)`?\s*(?:with)?\s*(\{.*\})?",
+        phrase.raw,
+        re.DOTALL,
     )
     return UseTool(tool=found[1], arguments=found[2] or "{}") if found else None
 

@@ -195,6 +195,12 @@ class Skills:
         temporary.rename(self._installed / name)
         _sync(self._installed)
 
+    def sweep(self) -> None:
+        """Remove what a crash left behind."""
+        if self._installed.is_dir():
+            with self._locked():
+                self._sweep()
+
     def _sweep(self) -> None:
         """Remove what updates, removals and crashes left behind."""
         kept = {record.folder for record in self._all()}
