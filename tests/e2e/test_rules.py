@@ -16,7 +16,7 @@ from palyra.journal.sessions import Session
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer
 from tests import daemon as process
-from tests.cli_terminal import palyra
+from tests.cli_terminal import palyra, terminal
 from tests.inprocess import body, daemon, entries, finished, say, session, until
 
 NOTHING = "do nothing until I say so"
@@ -336,3 +336,40 @@ def test_rules_over_http_and_the_command_line(tmp_path: Path) -> None:
         removed = palyra(served.home, "rules", "remove", made["rule_id"], "--session", session_id)
         assert removed.returncode == 0, removed.stderr
         assert [rule["words"] for rule in served.get(path)["rules"]] == ["no network"]
+
+
+def test_the_chat_lays_rules_down_lists_and_lifts_them_and_shows_what_a_rule_can_be(tmp_path: Path) -> None:
+    script = {"go": [{"calls": [write("note.txt")]}, {"text": "tried it"}, {"text": "heard that"}, {"text": "and that"}]}
+    with (
+        process.start(tmp_path, config=CODING, script=script) as served,
+        terminal(served.home, "chat", "--new", cwd=served.workspace) as shown,
+    ):
+        shown.expect("> ")
+        shown.line("/rule behave")
+        shown.expect("a rule is one of these")
+        shown.expect("max N commands")
+        shown.line("/rules")
+        shown.expect("no rules: the policies alone decide")
+        shown.line("/rule Do nothing until I say so!")
+        shown.expect(f"from now on: {NOTHING}")
+        shown.line("/rule never touch ./secrets")
+        shown.expect("from now on: never touch")
+        shown.line("/rules")
+        shown.expect(f"1 +{NOTHING}")
+        shown.expect("2 +never touch")
+        shown.line("go")
+        shown.expect("tried it")
+        assert not (served.workspace / "note.txt").exists()
+        shown.line("/rule remove 7")
+        shown.expect("there is no rule 7")
+        shown.line("/rule remove 1")
+        shown.expect(f"lifted: {NOTHING}")
+        # Said to the agent it is a message like any other: only the verb lays a rule down.
+        shown.line("never run commands")
+        shown.expect("heard that")
+        shown.line("/quit")
+        assert shown.ends() == 0
+        session_id = served.get("/v1/sessions")["sessions"][0]["session_id"]
+        served.post(f"/v1/sessions/{session_id}/messages", {"text": "/rule no network"})
+        kept = served.get(f"/v1/sessions/{session_id}/rules")["rules"]
+        assert [rule["words"] for rule in kept] == [f"never touch {served.workspace}/secrets"]

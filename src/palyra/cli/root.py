@@ -28,7 +28,7 @@ _TABLE = {
     "usage": ("usage:usage", "Tokens and cost, by day, model, session or run."),
     "journal": ("journal:journal", "Show, verify, export, back up and restore the history."),
     "policy": ("policy_tools:policy", "What the agent may do: show, check, explain, test, suggest."),
-    "rules": ("policy_tools:rules", "What you laid down for a session: list, add, remove."),
+    "rules": ("rules:rules", "What you laid down for a session: list, add, remove."),
     "mcp": ("mcp:mcp", "Other people's tools: list, show, accept, permit, add, remove."),
     "skills": ("skills:skills", "What the agent was taught: list, show, install, trust, remove."),
     "memory": ("memory:memory", "What is remembered: list, search, add, correct, forget, review."),

@@ -23,6 +23,8 @@ HELP = """\
 /interrupt TEXT      stop what it is saying and make it read this first
 /stop                stop the runs of this session
 /reasoning [on|off]  show the reasoning, or fold it away again
+/rule WORDS          lay a rule down for this session, like “never touch ./secrets”
+/rules               the rules of this session; /rule remove N lifts one
 /vault NAME          store a secret; its value is asked for and not shown
 /usage               what this session has used
 /up                  start a daemon for this chat, when the other one has ended
@@ -151,6 +153,43 @@ def _vault(chat: Chat, rest: str) -> None:
     chat.say(f"{clean(vault.put(chat.api, rest, value).label)} is stored: tools are given vault:{clean(rest)}")
 
 
+def _rule(chat: Chat, rest: str) -> None:
+    from palyra.cli import rules
+
+    verb, _, which = rest.partition(" ")
+    if not rest:
+        raise InvalidInput("which rule? /rule WORDS lays one down, /rules lists them, /rule remove N lifts one")
+    if verb == "remove" and which.strip().isdecimal():
+        found = rules.of_session(chat.api, chat.session.session_id)
+        number = int(which)
+        if not 1 <= number <= len(found):
+            raise NotFound(f"there is no rule {number}: /rules lists them")
+        rules.lift(chat.api, chat.session.session_id, found[number - 1].rule_id)
+        chat.say(f"lifted: {clean(found[number - 1].words)}")
+        return
+    try:
+        made = rules.lay_down(chat.api, chat.session.session_id, rest)
+    except InvalidInput as error:
+        forms = rules.forms_of(error)
+        chat.say(clean(error.message.partition("; a rule is one of these")[0] if forms else error.message), "yellow")
+        if forms:
+            chat.say("a rule is one of these; a name with spaces is put in double quotes:")
+            chat.screen.lines([f"  {clean(form)}" for form in forms])
+        return
+    chat.say(f"from now on: {clean(made.words)}. {clean(made.means)}")
+
+
+def _rules(chat: Chat, rest: str) -> None:
+    from palyra.cli import rules
+
+    found = rules.of_session(chat.api, chat.session.session_id)
+    if not found:
+        chat.say("no rules: the policies alone decide; /rule WORDS lays one down")
+    for number, rule in enumerate(found, 1):
+        chat.terminal.line(f"{number}  {clean(rule.words)}")
+        chat.say(f"   {clean(rule.means)}")
+
+
 def _why(chat: Chat, rest: str) -> None:
     for line in why_lines(chat, rest.upper()):
         chat.terminal.line(line)
@@ -222,6 +261,8 @@ COMMANDS: dict[str, Command] = {
     "interrupt": _interrupt,
     "stop": _stop,
     "reasoning": _reasoning,
+    "rule": _rule,
+    "rules": _rules,
     "vault": _vault,
     "usage": _usage,
     "up": _up,
