@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.common import Table, machine
 
-NAMES = ("runs", "where", "memory", "curves", "stop")
+NAMES = ("runs", "where", "memory", "curves", "stop", "wasm")
 
 
 def main() -> None:
