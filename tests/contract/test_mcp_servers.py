@@ -153,7 +153,7 @@ def test_what_policy_and_people_see_of_a_tool(tmp_path: Path) -> None:
                 assert tool.spec.name == "mcp:s/add"
                 assert tool.spec.source == "mcp:s"
                 assert tool.spec.capabilities == (capability,)
-                assert tool.spec.yields == Label(integrity="untrusted", sources=("mcp:s",))
+                assert tool.spec.yields == Label("untrusted", "private", ("mcp:s",), ("mcp:s",))
                 typed, _ = tool.parse({"a": 1, "b": 2})
                 scope = tool.scope(typed, "/")
                 if transport == "stdio":

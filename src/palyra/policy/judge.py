@@ -116,7 +116,7 @@ def _verdict(policies: PolicySet, question: Question, run: Answer, unattended: A
         used = unattended.rules + (sending.rules if sending else ())
         return Allow(_reason(policies, used) or "permitted by policy", tuple(dict.fromkeys(used)))
     found = risk.assess(question)
-    reasons = [f"no policy permits that {risk.leaving(question)}"] if stays else []
+    reasons = [f"no policy permits {question.label.confidentiality} data to go there"] if stays else []
     if not unattended.permitted:
         why = _reason(policies, unattended.rules or run.rules)
         reasons += [why] if why else [] if stays else ["no policy permits it without asking"]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from palyra.domain.errors import InvalidInput
-from palyra.domain.labels import Label
+from palyra.domain.labels import merge, private, untrusted
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments
@@ -57,7 +57,8 @@ class McpTool:
             limits=Limits(time_ms=config.timeout_ms + _GRACE_MS, input_bytes=MOST_ARGUMENT_BYTES, output_bytes=MOST_TEXT),
             tier="none" if config.url else config.tier,
             source=config.source,
-            yields=Label(integrity="untrusted", sources=(config.source,)),
+            # A server may show the user's own mails or files; nobody can tell from outside.
+            yields=merge(untrusted(config.source), private(config.source)),
         )
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[Arguments, dict[str, Any]]:

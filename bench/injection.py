@@ -1,0 +1,14 @@
+"""What the worst possible model achieved, and what honest work costs in prompts. The docs state these figures, the tests hold them."""
+
+import asyncio
+
+from tests.injection import figures
+
+from bench.common import Table
+
+
+def tables() -> list[Table]:
+    return [
+        Table("Injection", figures.ATTACKED, asyncio.run(figures.attacked())),
+        Table("Honest tasks", figures.HONEST, asyncio.run(figures.honest())),
+    ]
