@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 
 from palyra.domain.messages import (
@@ -232,6 +233,31 @@ def test_a_refusal_that_no_part_explains_is_given_up_after_one_request() -> None
             return len(server.requests)
 
     assert run(work) == 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "refusal"),
+    [
+        ("openai-chat", "Invalid content type. image_url is only supported by certain models."),
+        ("openai-chat", "this/model is not a multimodal model"),
+        ("openai-responses", "Invalid value: 'input_image'. Supported values are: 'input_text'"),
+        ("anthropic", "messages.0.content.1: this model does not support image input"),
+    ],
+)
+def test_a_server_whose_model_cannot_see_gets_words_instead_of_images(dialect: Dialect, refusal: str) -> None:
+    def blind(request: Request) -> Answer:
+        if PICTURE_URL.partition(",")[2] in request.body.decode():
+            return Answer(msgspec.json.encode({"error": {"message": refusal}}), 400)
+        return Answer(WRITERS[dialect](SCRIPT))
+
+    async def work() -> list[str]:
+        async with FakeProvider(blind) as server:
+            assert (await ask(dialect, server.url, asks(messages=TALK))).text == "Hello"
+            return [request.body.decode() for request in server.requests]
+
+    with_images, without = run(work)
+    assert with_images.count("iVBORw==") == 2
+    assert without.count("[an image, not shown: this model cannot see images]") == 2
 
 
 # --- what is sent ---------------------------------------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ class Seen(Struct, frozen=True):
 
     ready: bool = False
     error: str = ""
+    # Nothing more can be had from this browser.
+    stuck: bool = False
     url: str = ""
     title: str = ""
     status: int = 0
@@ -110,13 +112,16 @@ class Driven:
         try:
             async with asyncio.timeout(self._answer_s):
                 await self._process.stdin.write(msgspec.json.encode(command) + b"\n")
-                return await self._answer()
+                seen = await self._answer()
         except TimeoutError:
             await self.close()
             raise Unavailable("the browser did not answer and was closed: open the page again, or another one") from None
         except asyncio.CancelledError:
             await self.close()
             raise
+        if seen.stuck:
+            await self.close()
+        return seen
 
     async def ready(self) -> None:
         try:

@@ -88,6 +88,10 @@ class Inside:
             self._page = None
 
     async def _dismiss(self, dialog: Any) -> None:
+        if dialog.type == "beforeunload":
+            # "Do you want to leave?" Yes: a page does not get to hold on to the browser.
+            await self._try(dialog.accept())
+            return
         self._note(f"the page showed a box ({dialog.type}), which was dismissed: {dialog.message[:200]}")
         await self._try(dialog.dismiss())
 
@@ -123,15 +127,9 @@ class Inside:
             async with asyncio.timeout(self._page_s + 2 * _ACTION_S):
                 return await self._do(asked)
         except TimeoutError:
-            stuck, self._page = self._page, None
-            if stuck is not None:
-                self._later(self._close(stuck))
-            return {"error": "the page did not answer in time: open it again, or another one", **self._told()}
+            return {"error": "the page did not answer in time, and the browser was closed: open another one", "stuck": True}
         except Error as error:
             return {"error": _short(error.message), **self._told()}
-
-    async def _close(self, page: Any) -> None:
-        await self._try(page.close(run_before_unload=False))
 
     async def _do(self, asked: dict[str, Any]) -> dict[str, Any]:
         match asked["do"]:
@@ -147,6 +145,7 @@ class Inside:
 
     async def _open(self, url: str) -> dict[str, Any]:
         from playwright.async_api import Error
+        from playwright.async_api import TimeoutError as TimeoutError_
 
         if self._page is None:
             self._page = await self._context.new_page()
@@ -154,6 +153,11 @@ class Inside:
         try:
             answer = await self._page.goto(url, wait_until="domcontentloaded", timeout=self._page_s * 1000)
             self._status = answer.status if answer is not None else 0
+        except TimeoutError_:
+            # Whatever keeps it busy must not keep the next page waiting.
+            stuck, self._page = self._page, None
+            self._later(self._try(stuck.close()))
+            raise
         except Error as error:
             if "Download is starting" not in error.message and "ERR_ABORTED" not in error.message:
                 raise
