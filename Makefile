@@ -9,13 +9,14 @@ WORKERS ?= $(shell n=$(CORES); [ $$n -lt 2 ] && n=2; [ $$n -gt 4 ] && n=4; echo 
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean
+.PHONY: help run test check bench bench-memory clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
 	@echo "make test    run the tests (TESTS=tests/unit for some of them)"
 	@echo "make check   format, lint, types, layers"
 	@echo "make bench   run the benchmarks"
+	@echo "make bench-memory   how well and how fast memory is searched"
 	@echo "make clean   remove everything that was built"
 
 run: $(VENV)/.runs
@@ -33,6 +34,9 @@ check: $(VENV)/.develops
 
 bench: $(VENV)/.develops
 	$(BIN)/python -m bench $(BENCH)
+
+bench-memory: $(VENV)/.develops
+	$(BIN)/python -m bench memory_quality memory_speed
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -241,6 +241,8 @@ def _put_codes(tx: Tx, partition: int, codes: dict[int, bytes]) -> None:
     by_block: dict[int, dict[int, bytes]] = {}
     for slot, code in codes.items():
         by_block.setdefault(slot // SLOTS_PER_BLOCK, {})[slot % SLOTS_PER_BLOCK] = code
+    newest = tx.one("SELECT coalesce(max(changed), 0) FROM memory_codes WHERE partition = :partition", partition=partition)
+    changed = int(newest[0]) + 1 if newest else 1
     for block, given in by_block.items():
         row = tx.one(
             "SELECT codes FROM memory_codes WHERE partition = :partition AND block = :block", partition=partition, block=block
@@ -251,9 +253,10 @@ def _put_codes(tx: Tx, partition: int, codes: dict[int, bytes]) -> None:
         for at_slot, code in given.items():
             whole[at_slot * CODE_BYTES : (at_slot + 1) * CODE_BYTES] = code
         tx.run(
-            """INSERT INTO memory_codes (partition, block, codes) VALUES (:partition, :block, :codes)
-            ON CONFLICT (partition, block) DO UPDATE SET codes = excluded.codes""",
+            """INSERT INTO memory_codes (partition, block, changed, codes) VALUES (:partition, :block, :changed, :codes)
+            ON CONFLICT (partition, block) DO UPDATE SET changed = excluded.changed, codes = excluded.codes""",
             partition=partition,
             block=block,
+            changed=changed,
             codes=bytes(whole),
         )

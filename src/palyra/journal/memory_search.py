@@ -1,8 +1,10 @@
 """Searching what is remembered, by words and by meaning at once, over every item that may be seen.
 
 Words: BM25, divided by what the question's words are worth together, so that it says how much of the question an item has.
-Meaning: the cosine. All vectors are compared by their signs first, the nearest exactly. Then each item may borrow from its better
-neighbour in the conversation it was said in. The rule: nothing out of sight is read, so nothing out of sight can move a score.
+Meaning: the cosine. All vectors are compared by their signs first, the nearest of them exactly. Then each item may borrow from
+its better neighbour in the conversation it was said in.
+
+The rule: nothing out of sight is read, so nothing out of sight can move a score.
 """
 
 import math
@@ -14,7 +16,8 @@ from msgspec import Struct
 from palyra.domain.memory import Found, ScoreParts
 from palyra.journal import memory, memory_words
 from palyra.journal.database import Tx
-from palyra.journal.memory_index import CODE_BYTES, DIMENSIONS, SLOTS_PER_BLOCK, Partition, at, spot
+from palyra.journal.memory_codes import NOTHING, Codes
+from palyra.journal.memory_index import CODE_BYTES, DIMENSIONS, Partition, at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +37,9 @@ _FRESH_WEIGHT = 0.05
 _SURE_WEIGHT = 0.05
 _HALF_LIFE_MS = 180 * 86_400_000
 _BEST_OF_EACH = 160
-_FEWEST_EXACT, _MOST_EXACT = 1_000, 6_000
-_BLOCKS_AT_ONCE = 256
+# Of those nearest by their signs so many are looked at more closely, and of these so many exactly.
+_COMPARED_BY_SIGNS = 16_000
+_COMPARED_EXACTLY = 1_200
 _MOST_QUESTION_TERMS = 48
 
 
@@ -68,12 +72,15 @@ class _Row:
     """All slots of all partitions in sight, one behind the other."""
 
     def __init__(self, partitions: Sequence[Partition]) -> None:
+        import numpy as np
+
         self.partitions = partitions
         self.starts: dict[int, int] = {}
         self.length = 0
         for each in partitions:
             self.starts[each.partition] = self.length
             self.length += each.next_slot
+        self.numbers = np.array([each.partition for each in partitions], np.int64)
         self.listed = ",".join(str(each.partition) for each in partitions)
         self.items = sum(each.items for each in partitions)
         self.words = sum(each.words for each in partitions)
@@ -82,19 +89,25 @@ class _Row:
         partition, slot = at(place)
         return self.starts[partition] + slot
 
-    def spots(self, indexes: "Iterable[int]") -> list[int]:
-        import bisect
+    def spots(self, indexes: "Iterable[int] | Whole") -> list[int]:
+        import numpy as np
 
-        starts = list(self.starts.values())
-        found = []
-        for index in indexes:
-            which = bisect.bisect_right(starts, index) - 1
-            found.append(spot(self.partitions[which].partition, index - starts[which]))
+        given = np.fromiter(indexes, np.int64)
+        starts = np.array(list(self.starts.values()), np.int64)
+        which = np.searchsorted(starts, given, "right") - 1
+        found: list[int] = ((self.numbers[which] << 32) + given - starts[which]).tolist()
         return found
 
 
 def search(
-    tx: Tx, partitions: Sequence[Partition], question: str, vector: "Floats | None", limit: int, weights: Weights | None = None
+    tx: Tx,
+    partitions: Sequence[Partition],
+    question: str,
+    limit: int,
+    *,
+    vector: "Floats | None" = None,
+    codes: Codes | None = None,
+    weights: Weights | None = None,
 ) -> list[Found]:
     """The best items of these partitions, best first. Without a vector: by words alone."""
     weights = weights or Weights()
@@ -104,7 +117,7 @@ def search(
     words = _words(tx, row, question)
     candidates = set(_top(words, _BEST_OF_EACH)) if weights.words else set()
     if vector is not None and weights.words < 1:
-        candidates.update(_nearest(tx, row, vector))
+        candidates.update(_nearest(tx, row, vector, codes or Codes()))
     seen = {each.index: each for each in _load(tx, row, row.spots(candidates))}
     beside = _neighbours(tx, row, seen.values()) if weights.neighbour else {}
     further = beside.keys() - seen.keys()
@@ -196,50 +209,36 @@ def _top(scores: "Floats", count: int) -> list[int]:
 # --- meaning ----------------------------------------------------------------------------------------------------------
 
 
-def _nearest(tx: Tx, row: _Row, vector: "Floats") -> list[int]:
-    """Where the items nearest in meaning are: every vector is compared by its signs, the best of those exactly."""
+def _nearest(tx: Tx, row: _Row, vector: "Floats", codes: Codes) -> list[int]:
+    """Where the items nearest in meaning are. Every vector is compared by its signs, the nearest of those with the question's own
+    numbers against their signs, and the best of these exactly."""
     import numpy as np
 
-    distances = np.full(row.length, DIMENSIONS, np.uint16)
     signs = np.packbits(vector > 0).view(np.uint64)
-    for each in row.partitions:
-        blocks = -(-each.next_slot // SLOTS_PER_BLOCK)
-        for first in range(0, blocks, _BLOCKS_AT_ONCE):
-            _compare(tx, each, first, signs, distances[row.starts[each.partition] :])
-    wanted = min(_MOST_EXACT, max(_FEWEST_EXACT, row.items // 100))
-    near = np.flatnonzero(distances < DIMENSIONS)
-    if len(near) > wanted:
-        near = near[np.argpartition(distances[near], wanted)[:wanted]]
-    indexes = [int(index) for index in near]
-    cosines = _cosines(tx, row.spots(indexes), vector)
-    best = np.argsort(-cosines, kind="stable")[:_BEST_OF_EACH]
-    return [indexes[int(each)] for each in best]
+    distances = np.concatenate([codes.distances(tx, each, signs) for each in row.partitions])
+    within = np.cumsum(np.bincount(distances, minlength=NOTHING + 1)[:NOTHING])
+    reach = int(np.searchsorted(within, _COMPARED_BY_SIGNS))
+    near = np.flatnonzero(distances <= min(reach, NOTHING - 1))
+    if len(near) > _COMPARED_EXACTLY:
+        scores = np.concatenate([_half_exact(tx, row, each, near, vector, codes) for each in row.partitions])
+        near = np.sort(near[np.argpartition(-scores, _COMPARED_EXACTLY)[:_COMPARED_EXACTLY]])
+    cosines = _cosines(tx, row.spots(near), vector)
+    return [int(near[each]) for each in np.argsort(-cosines, kind="stable")[:_BEST_OF_EACH]]
 
 
-def _compare(tx: Tx, partition: Partition, first: int, signs: "NDArray[np.uint64]", distances: "NDArray[np.uint16]") -> None:
-    """Put into `distances` in how many signs the vectors of some blocks differ; nothing where there is no vector."""
+def _half_exact(tx: Tx, row: _Row, partition: Partition, near: "Whole", vector: "Floats", codes: Codes) -> "Floats":
+    """The question's numbers added up under the signs of those of `near` that are in this partition."""
     import numpy as np
 
-    rows = tx.all(
-        """SELECT block, codes FROM memory_codes WHERE partition = :partition AND block >= :first AND block < :behind
-        ORDER BY block""",
-        partition=partition.partition,
-        first=first,
-        behind=first + _BLOCKS_AT_ONCE,
-    )
-    if not rows:
-        return
-    codes = np.frombuffer(b"".join(codes for _, codes in rows), np.uint64).reshape(-1, CODE_BYTES // 8)
-    counted = np.bitwise_count(codes ^ signs)
-    total = counted[:, 0].astype(np.uint16)
-    for column in range(1, counted.shape[1]):
-        total += counted[:, column]
-    # The signs of a real vector are never all negative.
-    total[~codes.any(axis=1)] = DIMENSIONS
-    for number, (block, _) in enumerate(rows):
-        begin = block * SLOTS_PER_BLOCK
-        room = distances[begin : min(begin + SLOTS_PER_BLOCK, partition.next_slot)]
-        room[:] = total[number * SLOTS_PER_BLOCK :][: len(room)]
+    start = row.starts[partition.partition]
+    slots = near[(near >= start) & (near < start + partition.next_slot)] - start
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1
+    worth = vector.reshape(CODE_BYTES, 8) @ bits.T
+    signs = codes.rows(tx, partition, slots)
+    total = np.zeros(len(slots), np.float32)
+    for column in range(CODE_BYTES):
+        total += worth[column][signs[:, column]]
+    return total
 
 
 def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":

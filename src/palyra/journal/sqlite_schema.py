@@ -242,9 +242,9 @@ MIGRATIONS = (
             "CREATE INDEX memory_after ON memory_items (supersedes) WHERE supersedes <> ''",
             "CREATE INDEX memory_before ON memory_items (superseded_by) WHERE superseded_by <> ''",
             "CREATE INDEX memory_pinned ON memory_items (owner) WHERE pinned = 1",
-            # Everything that is searched together or not at all: one owner's items of one scope.
+            # Everything that is searched together or not at all: one owner's items of one scope. A number is never used again.
             """CREATE TABLE memory_partitions (
-                partition INTEGER PRIMARY KEY,
+                partition INTEGER PRIMARY KEY AUTOINCREMENT,
                 owner TEXT NOT NULL,
                 scope TEXT NOT NULL,
                 scope_value TEXT NOT NULL,
@@ -262,13 +262,15 @@ MIGRATIONS = (
             )""",
             "CREATE UNIQUE INDEX memory_postings_by_term ON memory_postings (partition, term, first)",
             "CREATE TABLE memory_vectors (spot INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
-            # The signs of the vectors' elements, so many slots to a row.
+            # The signs of the vectors' elements, so many slots to a row; `changed` grows with each change in a partition.
             """CREATE TABLE memory_codes (
                 partition INTEGER NOT NULL,
                 block INTEGER NOT NULL,
+                changed INTEGER NOT NULL,
                 codes BLOB NOT NULL
             )""",
             "CREATE UNIQUE INDEX memory_codes_by_block ON memory_codes (partition, block)",
+            "CREATE INDEX memory_codes_by_change ON memory_codes (partition, changed)",
         ),
     ),
 )

@@ -82,6 +82,7 @@ class Memory:
         self._redactor = redactor
         self._clock = clock
         self._settle_files = settle_files
+        self._codes = embedding.codes
         self.embedding = embedding
 
     async def where(self, principal: str, session_id: str = "") -> Where:
@@ -164,6 +165,7 @@ class Memory:
             return memory.purge(tx, On(principal), [memory.get(tx, principal, each) for each in memory_ids])
 
         count = await self._db.write(step)
+        self._codes.release(before_ms=1 << 62)
         # What the pages held is overwritten; what the log holds goes when it is folded in.
         await asyncio.to_thread(self._settle_files)
         return count
@@ -200,7 +202,7 @@ class Memory:
         if not await self._db.read(seen):
             return Searched([], shapes.INJECTION_THRESHOLD, self.embedding.why_not)
         vector = await self.embedding.question(text)
-        found = await self._db.read(lambda tx: memory_search.search(tx, seen(tx), text, vector, limit))
+        found = await self._db.read(lambda tx: memory_search.search(tx, seen(tx), text, limit, vector=vector, codes=self._codes))
         return Searched(found, shapes.INJECTION_THRESHOLD, "" if vector is not None else self.embedding.why_not)
 
     async def recall(self, where: Where, text: str, limit_tokens: int = shapes.INJECTED_TOKENS) -> list[Recalled]:

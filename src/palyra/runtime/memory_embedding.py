@@ -14,6 +14,7 @@ from palyra.domain.ids import SYSTEM
 from palyra.domain.ports import Embedder
 from palyra.journal import memory, memory_index
 from palyra.journal.database import Database, Tx
+from palyra.journal.memory_codes import Codes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,8 @@ class Embedding:
     def __init__(self, db: Database, embedder: Embedder | None) -> None:
         self._db = db
         self._embedder = embedder
+        # Held here because this task is what lets go of them when nobody has searched for a while.
+        self.codes = Codes()
         self._wake = asyncio.Event()
         self._done = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -110,7 +113,8 @@ class Embedding:
             self.why_not = ""
 
     async def _sweep(self) -> None:
-        """Forget for good what was to be kept for a time only."""
+        """Forget for good what was to be kept for a time only; let go of what is not in use."""
+        self.codes.release(await self._db.read(lambda tx: tx.now_ms) - int(_SWEEP_S * 1000))
 
         def step(tx: Tx) -> int:
             return memory.purge(tx, memory.On(SYSTEM), memory.expired(tx), "expired")

@@ -1,0 +1,216 @@
+"""How well memory is found again, through the daemon's own search: beside plain full text and plain embeddings of the same items.
+
+On the conversations in `PALYRA_MATERIAL`, if they are there: turns are remembered in their order, questions name the turns that
+answer them. On our own small set always. A question without an answer is one about another conversation.
+"""
+
+import asyncio
+import json
+import math
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import apsw
+import numpy as np
+from tests.daemon import DaemonProcess, start
+
+from bench.common import ROOT, Table
+from bench.memory_set import ANSWERED, UNANSWERED
+from palyra.domain.memory import INJECTION_THRESHOLD
+from palyra.journal import memory_words
+from palyra.models.embedding import LocalEmbedder
+
+_CONFIG = "[limits]\nrequests_per_second = 1000000\n"
+_DATE = re.compile(r"on (\d+) (\w+), (\d+)")
+_SECONDS = 900
+_TOP = 10
+
+
+class Question(NamedTuple):
+    text: str
+    answers: frozenset[int]
+    category: str
+
+
+class Collection(NamedTuple):
+    name: str
+    items: list[dict[str, Any]]
+    questions: list[Question]
+    unanswered: list[str]
+
+
+def tables() -> list[Table]:
+    collections = [_ours(), *_conversations()]
+    with tempfile.TemporaryDirectory() as folder, start(Path(folder), config=_CONFIG) as daemon:
+        return [table for each in collections for table in _measured(daemon, each)]
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def _ours() -> Collection:
+    items = [{"text": text} for text, _ in ANSWERED]
+    questions = [Question(asked, frozenset((at,)), "paraphrase") for at, (_, asked) in enumerate(ANSWERED)]
+    return Collection("our own set", items, questions, list(UNANSWERED))
+
+
+def _conversations() -> Iterator[Collection]:
+    folder = Path(os.environ.get("PALYRA_MATERIAL", ROOT.parent / "shared" / "material")) / "memory"
+    if not folder.is_dir():
+        print(f"no conversations: {folder} is not there; PALYRA_MATERIAL names where it is\n", flush=True)
+        return
+    for path in sorted(folder.glob("*.json")):
+        given = json.loads(path.read_text())
+        asked = [[each["question"] for each in one["qa"]] for one in given]
+        for at, one in enumerate(given):
+            others = [question for number, each in enumerate(asked) if number != at for question in each]
+            yield _conversation(one, others)
+
+
+def _conversation(given: dict[str, Any], others: list[str]) -> Collection:
+    items: list[dict[str, Any]] = []
+    numbers: dict[str, int] = {}
+    talk = given["conversation"]
+    for part in sorted((key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
+        said_ms = _said_ms(talk[f"{part}_date_time"])
+        for place, turn in enumerate(talk[part]):
+            numbers[turn["dia_id"]] = len(items)
+            caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+            text = f"{turn['speaker']}: {turn['text']}{caption}"
+            items.append({"text": text, "source": f"{given['sample_id']}/{part}", "place": place, "valid_from_ms": said_ms})
+    questions = [
+        Question(each["question"], answers, f"category {each['category']}")
+        for each in given["qa"]
+        if (answers := frozenset(numbers[turn] for turn in each["evidence"] if turn in numbers))
+    ]
+    return Collection(given["sample_id"], items, questions, others)
+
+
+def _said_ms(text: str) -> int:
+    found = _DATE.search(text)
+    assert found is not None, text
+    return int(datetime.strptime(" ".join(found.groups()), "%d %B %Y").replace(tzinfo=UTC).timestamp() * 1000)
+
+
+# --- what is found ----------------------------------------------------------------------------------------------------
+
+
+def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
+    with _remembered(daemon, given) as (session_id, numbers):
+
+        def ask(text: str) -> tuple[list[int], float]:
+            query = urlencode({"text": text, "session_id": session_id, "limit": _TOP})
+            found = daemon.get(f"/v1/memory/search?{query}")["found"]
+            return [numbers[each["item"]["memory_id"]] for each in found], found[0]["score"] if found else 0.0
+
+        ours = [ask(question.text) for question in given.questions]
+        nothing = [ask(text)[1] for text in given.unanswered]
+    parents = asyncio.run(_parents(given))
+    rows = [
+        _row("words alone (FTS5, BM25)", given.questions, parents[0]),
+        _row("meaning alone (cosine)", given.questions, parents[1]),
+        _row("palyra", given.questions, [ranked for ranked, _ in ours]),
+    ]
+    title = f"Memory on {given.name}: {len(given.items)} items, {len(given.questions)} questions"
+    by_category = _categories(given.questions, [ranked for ranked, _ in ours])
+    columns = ("search", "recall@1", "recall@5", "recall@10", "MRR", "nDCG@10")
+    return [Table(title, columns, rows), by_category, _threshold(given, [score for _, score in ours], nothing)]
+
+
+@contextmanager
+def _remembered(daemon: DaemonProcess, given: Collection) -> Iterator[tuple[str, dict[str, int]]]:
+    session_id = daemon.post("/v1/sessions")["session_id"]
+    for first in range(0, len(given.items), 200):
+        new = [{**item, "scope": "session"} for item in given.items[first : first + 200]]
+        daemon.post("/v1/memory/import", {"new": new, "session_id": session_id}, timeout_s=120)
+    until = time.monotonic() + _SECONDS
+    while daemon.get("/v1/memory/status")["not_embedded"]:
+        assert time.monotonic() < until, "embedding took too long"
+        time.sleep(0.2)
+    places = {(item["text"].strip(), item.get("source", ""), item.get("place", 0)): at for at, item in enumerate(given.items)}
+    numbers, before = {}, ""
+    while True:
+        page = daemon.get(f"/v1/memory?state=active&limit=500&before={before}")
+        for item in page["items"]:
+            at = places.get((item["text"], item.get("source", ""), item.get("place", 0)))
+            if at is not None and item.get("scope_value") == session_id:
+                numbers[item["memory_id"]] = at
+        before = page.get("next", "")
+        if not before:
+            break
+    yield session_id, numbers
+
+
+async def _parents(given: Collection) -> tuple[list[list[int]], list[list[int]]]:
+    texts = [memory_words.dated(item["text"], item.get("valid_from_ms", 0)) for item in given.items]
+    table = apsw.Connection(":memory:")
+    table.execute("CREATE VIRTUAL TABLE plain USING fts5(text, tokenize = 'porter unicode61')")
+    table.executemany("INSERT INTO plain (rowid, text) VALUES (?, ?)", list(enumerate(texts)))
+    words = []
+    for question in given.questions:
+        terms = " OR ".join(f'"{term}"' for term in memory_words.terms(question.text))
+        rows = table.execute("SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT ?", (terms, _TOP)) if terms else []
+        words.append([int(row[0]) for row in rows])
+    embedder = LocalEmbedder()
+    try:
+        items = np.array([np.frombuffer(raw, "<f4") for raw in await embedder.embed(texts)])
+        asked = np.array([np.frombuffer(raw, "<f4") for raw in await embedder.embed([each.text for each in given.questions])])
+    finally:
+        await embedder.close()
+    return words, [np.argsort(-(items @ vector), kind="stable")[:_TOP].tolist() for vector in asked]
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def _recall(questions: Sequence[Question], found: Sequence[list[int]], top: int) -> float:
+    shares = [len(each.answers & set(ranked[:top])) / len(each.answers) for each, ranked in zip(questions, found, strict=True)]
+    return sum(shares) / len(shares)
+
+
+def _row(name: str, questions: Sequence[Question], found: Sequence[list[int]]) -> tuple[str, ...]:
+    first = [
+        next((1 / (at + 1) for at, item in enumerate(r) if item in q.answers), 0.0) for q, r in zip(questions, found, strict=True)
+    ]
+    gain = [_ndcg(question.answers, ranked) for question, ranked in zip(questions, found, strict=True)]
+    recalls = (f"{_recall(questions, found, top):.3f}" for top in (1, 5, _TOP))
+    return (name, *recalls, f"{sum(first) / len(first):.3f}", f"{sum(gain) / len(gain):.3f}")
+
+
+def _ndcg(answers: frozenset[int], ranked: list[int]) -> float:
+    best = sum(1 / math.log2(at + 2) for at in range(min(_TOP, len(answers))))
+    return sum(1 / math.log2(at + 2) for at, item in enumerate(ranked[:_TOP]) if item in answers) / best
+
+
+def _categories(questions: Sequence[Question], found: Sequence[list[int]]) -> Table:
+    rows = []
+    for name in sorted({each.category for each in questions}):
+        chosen = [(q, ranked) for q, ranked in zip(questions, found, strict=True) if q.category == name]
+        picked, ranks = [q for q, _ in chosen], [ranked for _, ranked in chosen]
+        rows.append((name, str(len(chosen)), *(f"{_recall(picked, ranks, top):.3f}" for top in (1, 5, _TOP))))
+    return Table("The same by category, palyra", ("category", "questions", "recall@1", "recall@5", "recall@10"), rows)
+
+
+def _threshold(given: Collection, answered: list[float], nothing: list[float]) -> Table:
+    """Whether the best score tells a question with an answer from one without."""
+    pairs = [(high > low) + (high == low) / 2 for high in answered for low in nothing]
+    above = sum(score >= INJECTION_THRESHOLD for score in answered)
+    below = sum(score < INJECTION_THRESHOLD for score in nothing)
+    wrong = len(nothing) - below
+    row = (
+        f"{INJECTION_THRESHOLD:.2f}",
+        f"{sum(pairs) / len(pairs):.3f}",
+        f"{above} of {len(answered)}",
+        f"{below} of {len(nothing)}",
+        f"{above / (above + wrong):.3f}" if above + wrong else "-",
+    )
+    columns = ("threshold", "AUC", "with an answer: above", "without: below", "of those above, with an answer")
+    return Table(f"The injection threshold on {given.name}", columns, [row])
