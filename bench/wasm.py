@@ -46,14 +46,14 @@ def context(folder: Path) -> CallContext:
     return CallContext(principal="user:owner", session_id="s", run_id="r", call_id="c", workspace=str(folder / "ws"))
 
 
-async def warm(tool: SkillTool, arguments: dict[str, Any], about: CallContext) -> list[float]:
-    """Milliseconds of each call: arguments checked, a thread, a new instance, the module, the result."""
+async def warm(tool: SkillTool, arguments: dict[str, Any], about: CallContext) -> list[tuple[float, float]]:
+    """Milliseconds of each call, and how many of them were work: arguments, a thread, an instance, the module, the result."""
     taken = []
     for number in range(ROUNDS + 50):
-        began = time.perf_counter()
+        worked, began = time.process_time(), time.perf_counter()
         result = await tool.execute(tool.parse(arguments)[0], about)
         if number >= 50:
-            taken.append((time.perf_counter() - began) * 1000)
+            taken.append(((time.perf_counter() - began) * 1000, (time.process_time() - worked) * 1000))
         assert result.outcome == "ok", result
     return sorted(taken)
 
@@ -100,10 +100,13 @@ def tables() -> list[Table]:
         found, about = subjects(folder), context(folder)
         for what, (tool, arguments) in CALLS.items():
             taken = asyncio.run(warm(found[tool], arguments, about))
-            p10, p50, p99 = (taken[int(len(taken) * share)] for share in (0.1, 0.5, 0.99))
+            p10, p50, p99 = (taken[int(len(taken) * share)][0] for share in (0.1, 0.5, 0.99))
+            # Beyond the work it is waiting for a processor that others use.
+            slowest = [worked for _, worked in taken[-len(taken) // 100 :]]
+            tail = f"; of the slowest 1 % {sum(slowest) / len(slowest):.2f} ms are work"
             mark = "ok" if p50 <= TARGET_MS else f"over {TARGET_MS:g} ms"
             mark = "mostly the module's own work" if "100 KB" in what else mark
-            rows.append((f"warm call, {what}", f"p10 {p10:.2f} ms, p50 {p50:.2f} ms, p99 {p99:.2f} ms", mark))
+            rows.append((f"warm call, {what}", f"p10 {p10:.2f} ms, p50 {p50:.2f} ms, p99 {p99:.2f} ms{tail}", mark))
         tool, arguments = CALLS["a title of 13 characters"]
         rows.append(("calls in a second, 4 at a time", f"{asyncio.run(at_once(found[tool], arguments, about)):,.0f}", ""))
         rows.append(
