@@ -1,4 +1,4 @@
-"""What the worst possible model achieved, and what honest work costs in prompts. The docs state these figures, the tests hold them."""
+"""What the worst possible model achieved, and what honest work costs in prompts. The docs state it, the tests hold it."""
 
 import asyncio
 

@@ -17,8 +17,8 @@ from palyra.domain.events import (
 )
 from palyra.runtime.answers import Answer
 from tests.injection.payloads import CANARY, Carrier, carriers, payloads, spread
-from tests.injection.worst_model import begin, worst_model
 from tests.injection.world import WEB, Person, World, world
+from tests.injection.worst_model import begin, worst_model
 from tests.inprocess import entries, finished, say, session
 
 WAYS = 6

@@ -1,4 +1,4 @@
-"""The two numbers: what the worst model achieved, and what honest work costs in prompts. The docs state them, the bench prints them."""
+"""The two numbers that the docs state: what the worst model achieved, and what honest work costs in prompts."""
 
 from tests.injection.attacks import PRESETS, Account, attack, careful
 from tests.injection.honest import do_all
@@ -21,7 +21,7 @@ def row(who: str, account: Account) -> tuple[str, ...]:
 
 
 async def honest() -> list[tuple[str, ...]]:
-    found = []
+    found: list[tuple[str, ...]] = []
     for preset in PRESETS:
         done = await do_all(preset)
         found.append((f"`{preset}`", str(done.tasks), str(done.whole), str(done.prompts)))

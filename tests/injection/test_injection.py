@@ -1,4 +1,4 @@
-"""The worst possible model, against the real daemon: nothing private leaves, and nothing irrevocable happens behind a person's back."""
+"""The worst possible model against the real daemon: nothing private leaves, nothing irrevocable happens unasked."""
 
 import asyncio
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.injection import figures
 from tests.injection.attacks import PRESETS, Account, attack, careful, careless
+from tests.injection.world import Person
 from tests.material import ROOT
 
 
@@ -19,10 +20,10 @@ def attended() -> Account:
     return asyncio.run(_all(careful))
 
 
-async def _all(person: object) -> Account:
+async def _all(person: Person) -> Account:
     account = Account()
     for preset in PRESETS:
-        account += await attack(preset, person)  # type: ignore[arg-type]
+        account += await attack(preset, person)
     return account
 
 

@@ -29,7 +29,7 @@ from palyra.domain.ids import ApprovalId, CallId
 from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Outcome, Preview, ToolResult
+from palyra.domain.tools import Outcome, Preview, Scope, ToolResult
 from palyra.domain.verdicts import Origin
 from palyra.journal import approvals, tape, workspace
 from palyra.journal.database import Appended, Database, Tx
@@ -164,7 +164,8 @@ class ToolFlow:
         except Unavailable:
             raise
         except PalyraError as error:
-            await run.append(_ended(call, "error", self._redactor.redact(error.message)))
+            # Why a change does not fit can show lines of the file.
+            await run.append(_ended(call, "error", self._redactor.redact(error.message), _files(call)))
             return None
 
     def _parsed(self, call: CallProgress) -> tuple[TypedTool, Arguments]:
@@ -357,8 +358,14 @@ def _start(call: CallProgress) -> ToolStarted:
     return ToolStarted(call_id=call.call.id, key=call.call.id, attempt=call.attempts + 1)
 
 
-def _ended(call: CallProgress, outcome: Outcome, text: str) -> ToolFinished:
-    return ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text))
+def _ended(call: CallProgress, outcome: Outcome, text: str, label: Label = labels.CLEAN) -> ToolFinished:
+    return ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text), label=label)
+
+
+def _files(call: CallProgress) -> Label:
+    """The label of something that shows the files of a call."""
+    scope = call.proposed.scope if call.proposed else Scope()
+    return labels.private(*(f"file:{path.removeprefix(scope.workspace + '/')}" for path in scope.paths))
 
 
 async def _all(tasks: Sequence[asyncio.Future[ToolFinished]]) -> None:
