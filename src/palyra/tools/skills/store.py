@@ -7,7 +7,6 @@ the record is replaced in one rename, so an install has happened or it has not.
 import fcntl
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -204,8 +203,12 @@ class Skills:
     def _sweep(self) -> None:
         """Remove what updates, removals and crashes left behind."""
         kept = {record.folder for record in self._all()}
-        for folder in self._installed.iterdir() if self._installed.is_dir() else ():
-            if folder.name not in kept:
+        left = [folder for folder in self._installed.iterdir() if folder.name not in kept] if self._installed.is_dir() else []
+        if left:
+            # It brings three packers along, which a start should not wait for.
+            import shutil
+
+            for folder in left:
                 shutil.rmtree(folder, ignore_errors=True)
 
     # --- vouching and removing ----------------------------------------------------------------------------------------
