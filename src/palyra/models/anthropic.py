@@ -6,11 +6,12 @@ server ran by itself are not calls of ours.
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
-from palyra.models import exchange, wire
+from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, UserMessage
+from palyra.models import wire
 from palyra.models.anthropic_stream import MessagesParser
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.speaking import Speaking
 from palyra.models.wire import CallIds, ToolNames
 
 DIALECT: Final = "anthropic"
@@ -26,35 +27,17 @@ _OPTIONAL: Final = {
 _CACHED: Final = {"type": "ephemeral"}
 
 
-class AnthropicMessages:
+class AnthropicMessages(Speaking):
     """One configured provider that speaks Anthropic messages. Its base address may end with /v1 or before it."""
 
+    speaks = DIALECT
+    parser = MessagesParser
+
     def __init__(self, endpoint: Endpoint, http: HttpClient, *, default_max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
-        self._endpoint = endpoint
-        self._http = http
+        path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+        headers = {"anthropic-version": _VERSION} | ({"x-api-key": endpoint.api_key} if endpoint.api_key else {})
+        super().__init__(endpoint, http, path=path, headers=headers, adapting=Adapting(_OPTIONAL))
         self._default_max_tokens = default_max_tokens
-        self._dialect = f"{DIALECT}@{endpoint.host}"
-        self._path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
-        self._adapting = Adapting(_OPTIONAL)
-
-    @property
-    def name(self) -> str:
-        return self._endpoint.name
-
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        names = ToolNames(request)
-        headers = {"anthropic-version": _VERSION}
-        if self._endpoint.api_key:
-            headers["x-api-key"] = self._endpoint.api_key
-
-        def build(without: frozenset[str]) -> dict[str, Any]:
-            return self._body(request, names, without)
-
-        async def send(body: bytes) -> Reply:
-            parser = MessagesParser(names, emit, self._endpoint, self._dialect)
-            return await exchange.ask(self._http, self._endpoint, self._path, headers, body, parser)
-
-        return await self._adapting.ask(request.model, build, send)
 
     def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
         cached = {} if "cache_control" in without else {"cache_control": _CACHED}
@@ -144,18 +127,4 @@ def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: Ca
         }
         for call in message.calls
     ]
-    if not items:
-        return [*_blocks((Text(message.text),)), *calls]
-    blocks: list[dict[str, Any]] = []
-    at = 0
-    remaining = iter(calls)
-    for item in items:
-        match item:
-            case {"type": "text", "characters": int() as length}:
-                blocks.extend(_blocks((Text(message.text[at : at + length]),)))
-                at += length
-            case {"type": "call"}:
-                blocks.append(next(remaining))
-            case _:
-                blocks.append(item)
-    return blocks
+    return wire.in_order(items, message.text, lambda text: _blocks((Text(text),)), calls)

@@ -6,15 +6,15 @@ one piece is accepted; nothing it invents becomes a tool call of ours.
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
-from palyra.models import exchange, wire
+from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, UserMessage
+from palyra.models import wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
 from palyra.models.openai_chat_stream import ChatParser
+from palyra.models.speaking import OPENAI_HOST, Speaking, bearer, takes_cache_key
 from palyra.models.wire import CallIds, ToolNames
 
 DIALECT: Final = "openai-chat"
-OPENAI_HOST: Final = "api.openai.com"
 _OPTIONAL: Final = {
     "images": wire.NO_VISION,
     "stream_options": ("stream_options", "include_usage"),
@@ -27,32 +27,15 @@ _OPTIONAL: Final = {
 }
 
 
-class OpenAIChat:
+class OpenAIChat(Speaking):
     """One configured provider that speaks chat completions."""
 
+    speaks = DIALECT
+    parser = ChatParser
+
     def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
-        self._endpoint = endpoint
-        self._http = http
-        # Kept per host: what one server adds to its turns, another one refuses.
-        self._dialect = f"{DIALECT}@{endpoint.host}"
-        self._adapting = Adapting(_OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ()))
-
-    @property
-    def name(self) -> str:
-        return self._endpoint.name
-
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        names = ToolNames(request)
-        headers = {"Authorization": f"Bearer {self._endpoint.api_key}"} if self._endpoint.api_key else {}
-
-        def build(without: frozenset[str]) -> dict[str, Any]:
-            return self._body(request, names, without)
-
-        async def send(body: bytes) -> Reply:
-            parser = ChatParser(names, emit, self._endpoint, self._dialect)
-            return await exchange.ask(self._http, self._endpoint, "/chat/completions", headers, body, parser)
-
-        return await self._adapting.ask(request.model, build, send)
+        adapting = Adapting(_OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ()))
+        super().__init__(endpoint, http, path="/chat/completions", headers=bearer(endpoint), adapting=adapting)
 
     def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, names, without), "stream": True}
@@ -76,12 +59,9 @@ class OpenAIChat:
             body["temperature"] = request.temperature
         if request.json_mode and "response_format" not in without:
             body["response_format"] = {"type": "json_object"}
-        if request.cache_key and "prompt_cache_key" not in without and self._takes_cache_key():
+        if request.cache_key and "prompt_cache_key" not in without and takes_cache_key(self._endpoint):
             body["prompt_cache_key"] = request.cache_key
         return body | dict(self._endpoint.extra_body)
-
-    def _takes_cache_key(self) -> bool:
-        return self._endpoint.send_cache_key or self._endpoint.host == OPENAI_HOST
 
     def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         if "images" in without:

@@ -5,15 +5,15 @@ A reply is complete when response.completed or response.incomplete was seen. Enc
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
-from palyra.models import exchange, wire
+from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, UserMessage
+from palyra.models import wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
 from palyra.models.openai_responses_stream import ResponsesParser
+from palyra.models.speaking import Speaking, bearer, takes_cache_key
 from palyra.models.wire import CallIds, ToolNames
 
 DIALECT: Final = "openai-responses"
-OPENAI_HOST: Final = "api.openai.com"
 _OPTIONAL: Final = {
     "images": wire.NO_VISION,
     # Models that do not reason refuse to encrypt their reasoning.
@@ -25,31 +25,14 @@ _OPTIONAL: Final = {
 }
 
 
-class OpenAIResponses:
+class OpenAIResponses(Speaking):
     """One configured provider that speaks OpenAI responses."""
 
+    speaks = DIALECT
+    parser = ResponsesParser
+
     def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
-        self._endpoint = endpoint
-        self._http = http
-        self._dialect = f"{DIALECT}@{endpoint.host}"
-        self._adapting = Adapting(_OPTIONAL)
-
-    @property
-    def name(self) -> str:
-        return self._endpoint.name
-
-    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        names = ToolNames(request)
-        headers = {"Authorization": f"Bearer {self._endpoint.api_key}"} if self._endpoint.api_key else {}
-
-        def build(without: frozenset[str]) -> dict[str, Any]:
-            return self._body(request, names, without)
-
-        async def send(body: bytes) -> Reply:
-            parser = ResponsesParser(names, emit, self._endpoint, self._dialect)
-            return await exchange.ask(self._http, self._endpoint, "/responses", headers, body, parser)
-
-        return await self._adapting.ask(request.model, build, send)
+        super().__init__(endpoint, http, path="/responses", headers=bearer(endpoint), adapting=Adapting(_OPTIONAL))
 
     def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "input": self._input(request, names, without), "stream": True}
@@ -78,12 +61,9 @@ class OpenAIResponses:
             body["temperature"] = request.temperature
         if request.json_mode:
             body["text"] = {"format": {"type": "json_object"}}
-        if request.cache_key and "prompt_cache_key" not in without and self._takes_cache_key():
+        if request.cache_key and "prompt_cache_key" not in without and takes_cache_key(self._endpoint):
             body["prompt_cache_key"] = request.cache_key
         return body | dict(self._endpoint.extra_body)
-
-    def _takes_cache_key(self) -> bool:
-        return self._endpoint.send_cache_key or self._endpoint.host == OPENAI_HOST
 
     def _input(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         if "images" in without:
@@ -136,21 +116,7 @@ def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: Ca
         }
         for call in message.calls
     ]
-    if not items:
-        return [*_said(message.text), *calls]
-    turn: list[dict[str, Any]] = []
-    at = 0
-    remaining = iter(calls)
-    for item in items:
-        match item:
-            case {"type": "text", "characters": int() as length}:
-                turn.extend(_said(message.text[at : at + length]))
-                at += length
-            case {"type": "call"}:
-                turn.append(next(remaining))
-            case _:
-                turn.append(item)
-    return turn
+    return wire.in_order(items, message.text, _said, calls)
 
 
 def _said(text: str) -> list[dict[str, Any]]:

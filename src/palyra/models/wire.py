@@ -5,6 +5,7 @@ Each mapping is made for one request and kept for its reply, so that a name that
 
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
 
@@ -186,3 +187,25 @@ def instructions_of(request: ModelRequest) -> str:
     if request.json_mode and "json" not in request.instructions.lower():
         return f"{request.instructions}\n\n{JSON_SENTENCE}".strip()
     return request.instructions
+
+
+Blocks = list[dict[str, Any]]
+
+
+def in_order(items: list[Any], text: str, said: Callable[[str], Blocks], calls: Blocks) -> Blocks:
+    """A turn in its own order where its record is at hand, everything else where it stood; else its text before its calls."""
+    if not items:
+        return [*said(text), *calls]
+    turn: Blocks = []
+    at = 0
+    remaining = iter(calls)
+    for item in items:
+        match item:
+            case {"type": "text", "characters": int() as length}:
+                turn.extend(said(text[at : at + length]))
+                at += length
+            case {"type": "call"}:
+                turn.append(next(remaining))
+            case _:
+                turn.append(item)
+    return turn

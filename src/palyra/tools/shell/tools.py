@@ -155,15 +155,10 @@ class Run:
         return self._fence.place(arguments.cwd or ".", workspace)
 
 
-class JobsTool:
-    argument_type: ClassVar[type[Arguments]] = JobsArguments
-    spec: ClassVar[ToolSpec] = declare(
-        "shell.jobs",
-        "The background jobs of this session, or one of them with the end of its output.",
-        JobsArguments,
-        effect="pure",
-        limits=Limits(time_ms=10_000, input_bytes=1 << 10, output_bytes=264 << 10),
-    )
+class _OfJobs:
+    """What is about the jobs of a session and nothing else."""
+
+    spec: ClassVar[ToolSpec]
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -173,6 +168,17 @@ class JobsTool:
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
         return (Subject(self.spec.name, "tool"),)
+
+
+class JobsTool(_OfJobs):
+    argument_type: ClassVar[type[Arguments]] = JobsArguments
+    spec: ClassVar[ToolSpec] = declare(
+        "shell.jobs",
+        "The background jobs of this session, or one of them with the end of its output.",
+        JobsArguments,
+        effect="pure",
+        limits=Limits(time_ms=10_000, input_bytes=1 << 10, output_bytes=264 << 10),
+    )
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, JobsArguments)
@@ -193,7 +199,7 @@ class JobsTool:
         return ToolResult(outcome="ok", text=text, data=_data(job), label=label(job.command, job.hosts))
 
 
-class Stop:
+class Stop(_OfJobs):
     argument_type: ClassVar[type[Arguments]] = StopArguments
     spec: ClassVar[ToolSpec] = declare(
         "shell.stop",
@@ -202,15 +208,6 @@ class Stop:
         effect="idempotent",
         limits=Limits(time_ms=15_000, input_bytes=1 << 10, output_bytes=8 << 10),
     )
-
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-
-    def scope(self, arguments: object, workspace: str) -> Scope:
-        return Scope()
-
-    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
-        return (Subject(self.spec.name, "tool"),)
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, StopArguments)

@@ -1,0 +1,62 @@
+"""What providers of every dialect do alike: build a request, send it, and leave out what a server refuses."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Protocol
+
+from palyra.domain.messages import Emit, ModelRequest, Reply
+from palyra.models import exchange
+from palyra.models.exchange import Adapting, Parser
+from palyra.models.http import Endpoint, HttpClient
+from palyra.models.wire import ToolNames
+
+OPENAI_HOST: Final = "api.openai.com"
+
+
+class MakesParser(Protocol):
+    """A parser for one reply."""
+
+    def __call__(self, names: ToolNames, emit: Emit, endpoint: Endpoint, dialect: str, /) -> Parser: ...
+
+
+class Speaking(ABC):
+    """One configured provider. Its dialect is kept per host: what one server adds to its turns, another one refuses."""
+
+    speaks: ClassVar[str]
+    parser: ClassVar[MakesParser]
+
+    def __init__(self, endpoint: Endpoint, http: HttpClient, *, path: str, headers: Mapping[str, str], adapting: Adapting) -> None:
+        self._endpoint = endpoint
+        self._http = http
+        self._dialect = f"{self.speaks}@{endpoint.host}"
+        self._path = path
+        self._headers = headers
+        self._adapting = adapting
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.name
+
+    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+        names = ToolNames(request)
+
+        def build(without: frozenset[str]) -> dict[str, Any]:
+            return self._body(request, names, without)
+
+        async def send(body: bytes) -> Reply:
+            parser = self.parser(names, emit, self._endpoint, self._dialect)
+            return await exchange.ask(self._http, self._endpoint, self._path, self._headers, body, parser)
+
+        return await self._adapting.ask(request.model, build, send)
+
+    @abstractmethod
+    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+        """The request in this dialect, without the parts that the server refused before."""
+
+
+def bearer(endpoint: Endpoint) -> dict[str, str]:
+    return {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+
+
+def takes_cache_key(endpoint: Endpoint) -> bool:
+    return endpoint.send_cache_key or endpoint.host == OPENAI_HOST
