@@ -232,6 +232,24 @@ def memory(state: State) -> Iterator[Finding]:
         yield Finding(name="memory", state="ok", detail="searched by words and by meaning")
 
 
+def browser(state: State) -> Iterator[Finding]:
+    from palyra.tools.browser import finding
+
+    if config.check(state.home, state.env):
+        return
+    given = config.load(state.home, state.env).config.browser
+    found = finding.find(state.env, given.chromium)
+    if not given.enabled:
+        yield Finding(name="browser", state="ok", detail="switched off by browser.enabled")
+    elif isinstance(found, finding.Installed):
+        yield Finding(name="browser", state="ok", detail=f"{found.chromium}, in the sandbox")
+    else:
+        # Nobody needs one; but who installed Playwright or named a Chromium wants one.
+        wanted = found != finding.NO_PLAYWRIGHT
+        detail = f"not offered: {found.what}"
+        yield Finding(name="browser", state="warning" if wanted else "ok", detail=detail, fix=found.fix)
+
+
 def daemon(state: State) -> Iterator[Finding]:
     running = discovery.running(state.home)
     if running is None:
@@ -291,4 +309,4 @@ def chain(state: State) -> Iterator[Finding]:
     yield Finding(name="journal", state="problem", detail=what, fix=fix)
 
 
-CHECKS = (installation, sqlite, home, disk, settings, providers, policies, sandbox, memory, daemon, mcp_servers, chain)
+CHECKS = (installation, sqlite, home, disk, settings, providers, policies, sandbox, browser, memory, daemon, mcp_servers, chain)

@@ -31,9 +31,8 @@ class Missing(Struct, frozen=True):
 
 
 NO_PLAYWRIGHT = Missing("Playwright is not installed", "pip install 'palyra[browser]'")
-NO_CHROMIUM = Missing(
-    "there is no Chromium", "palyra browser install, or your distribution's package (on Debian and Ubuntu: apt install chromium)"
-)
+BY_HAND = "install your distribution's package (on Debian: apt install chromium), or name one with browser.chromium"
+NO_CHROMIUM = Missing("there is no Chromium", f"palyra browser install; or {BY_HAND}")
 
 
 def find(env: Mapping[str, str], chromium: str = "") -> Installed | Missing:
