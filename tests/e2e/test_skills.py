@@ -17,6 +17,7 @@ from palyra.domain.messages import ModelRequest, ToolMessage
 from palyra.journal import approvals
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.answers import Answer
+from palyra.runtime.gateway import Submitted
 from palyra.runtime.shelf import ShownSkill
 from palyra.tools.skills import index
 from palyra.tools.skills.store import Listed, Record
@@ -180,8 +181,8 @@ def test_a_harmless_tool_runs_by_itself_with_its_result_labelled_and_attested(tm
     run(scenario())
 
 
-async def _asked(d: Daemon, session_id: str) -> approvals.Approval:
-    await until(d, session_id, "approval.requested")
+async def _asked(d: Daemon, run: Submitted) -> approvals.Approval:
+    await until(d, run.session_id, "approval.requested", run_id=run.run_id)
     (waiting,) = await d.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
     return waiting
 
@@ -194,7 +195,7 @@ def test_a_tool_that_writes_asks_first_and_says_what_it_may_touch(tmp_path: Path
             await install(d, make(tmp_path / "source", WRITES, effect="idempotent", wants={"write": ["notes"]}))
             where = await session(d)
             submitted = await say(d, where, "write")
-            waiting = await _asked(d, where.session_id)
+            waiting = await _asked(d, submitted)
             assert "may use write: notes" in waiting.request.preview.body
             out = tmp_path / "work" / "notes" / "out.txt"
             assert not out.exists()
@@ -271,7 +272,7 @@ def test_a_skill_that_goes_while_its_call_waits_for_a_yes_is_not_called(tmp_path
             await install(d, source)
             where = await session(d)
             submitted = await say(d, where, "write")
-            waiting = await _asked(d, where.session_id)
+            waiting = await _asked(d, submitted)
             match what:
                 case "quarantined":
                     await d.shelf.set_state(OWNER, "subject", "quarantined")
@@ -290,6 +291,31 @@ def test_a_skill_that_goes_while_its_call_waits_for_a_yes_is_not_called(tmp_path
             (result,) = await only(d, where.session_id, "tool.finished")
             assert result["outcome"] in ("error", "denied")
             assert not (tmp_path / "work" / "notes" / "out.txt").exists()
+
+    run(scenario())
+
+
+def test_what_was_allowed_for_the_session_ends_with_an_update(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        turns = (calling("skill:subject/run"), Turn(text="done"))
+        async with daemon(tmp_path, dict.fromkeys(("write", "again", "and again"), turns)) as d:
+            (tmp_path / "work" / "notes").mkdir()
+            source = make(tmp_path / "source", WRITES, effect="idempotent", wants={"write": ["notes"]})
+            await install(d, source)
+            where = await session(d)
+            submitted = await say(d, where, "write")
+            waiting = await _asked(d, submitted)
+            await d.answers.answer(OWNER, waiting.approval_id, Answer(decision="allow", scope="session"), "test")
+            await finished(d, submitted)
+            await finished(d, await say(d, where, "again"))
+            assert len(await only(d, where.session_id, "approval.requested")) == 1
+            (source / "more.txt").write_text("other bytes")
+            await install(d, source)
+            again = await say(d, where, "and again")
+            waiting = await _asked(d, again)
+            await d.answers.answer(OWNER, waiting.approval_id, Answer(decision="deny"), "test")
+            await finished(d, again)
+            assert len(await only(d, where.session_id, "approval.requested")) == 2
 
     run(scenario())
 

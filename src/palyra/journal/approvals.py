@@ -197,6 +197,14 @@ def remove_grant(tx: Tx, principal: str, approval_id: str) -> None:
     tx.run("DELETE FROM grants WHERE approval_id = :id", id=approval_id)
 
 
+def forget_grants(tx: Tx, tools: str) -> int:
+    """Drop everybody's grants for tools whose name begins like this; how many there were."""
+    known = {"first": tools, "end": tools + "\U0010ffff"}
+    found = tx.one("SELECT count(*) FROM grants WHERE tool >= :first AND tool < :end", **known)
+    tx.run("DELETE FROM grants WHERE tool >= :first AND tool < :end", **known)
+    return int(found[0]) if found else 0
+
+
 def _grant(row: tuple[Any, ...]) -> Grant:
     return Grant(
         approval_id=row[0],

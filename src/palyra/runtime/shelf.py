@@ -17,8 +17,8 @@ from palyra.domain.errors import InvalidInput, NotFound, PalyraError
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
 from palyra.domain.redaction import Redactor
-from palyra.journal import tape
-from palyra.journal.database import Database
+from palyra.journal import approvals, tape
+from palyra.journal.database import Database, Tx
 from palyra.tools import work
 from palyra.tools.catalogue import Catalogue, TypedTool
 from palyra.tools.skills import index
@@ -32,6 +32,7 @@ log = logging.getLogger("palyra.skills")
 
 T = TypeVar("T")
 _GROUP = "skill"
+_OTHER_BYTES = frozenset({"updated", "removed"})
 _MOST_SHOWN = 128 << 10
 _ACTIONS: dict[State, str] = {"quarantined": "quarantined", "enabled": "enabled", "trusted": "trusted"}
 
@@ -203,8 +204,16 @@ class Shelf:
     # --- telling ------------------------------------------------------------------------------------------------------
 
     async def _tell(self, by: str, event: AdminChanged) -> None:
-        clean = msgspec.structs.replace(event, details=self._redactor.redact_json(event.details))
-        await self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [clean]))
+        clean = self._redactor.redact_json(event.details)
+
+        def step(tx: Tx) -> None:
+            details = clean
+            if event.action in _OTHER_BYTES:
+                # What was allowed for longer was allowed to the bytes that were there.
+                details = {**clean, "grants_removed": approvals.forget_grants(tx, f"skill:{event.subject}/")}
+            tape.append(tx, SYSTEM_TAPE, by, [msgspec.structs.replace(event, details=details)])
+
+        await self._db.write(step)
 
     async def _tell_what_nobody_told(self) -> None:
         """A crash between a change and its event, or somebody who changed files by hand."""
