@@ -22,8 +22,9 @@ from palyra.tools.mcp.known import KnownFiles
 from palyra.tools.mcp.servers import Servers
 from palyra.tools.mcp.tool import McpTool
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-import conformance
+# As a program it is started from anywhere.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from scripts import conformance
 
 # Left out, see docs/reference/mcp.md: auth/* (headers are configured instead), elicitation (nobody answers), sep-2640-* (skills).
 SCENARIOS = (

@@ -6,6 +6,7 @@ The server is one that runs whatever code it is sent, so that each attempt is ma
 import asyncio
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,7 +147,7 @@ def config(attempt: Attempt) -> ServerConfig:
 
 
 def walls(here: World, given: ServerConfig, who: str) -> Spawn:
-    sandbox = Sandbox(hidden=[str(here.home)], **({"python": "/usr/bin/python3"} if who == "ordinary" else {}))
+    sandbox = Sandbox(hidden=[str(here.home)], python="/usr/bin/python3" if who == "ordinary" else sys.executable)
     return sandboxed.spawner_for(given, sandbox, Egress(Resolver()).gate, closed=[str(here.home)])
 
 
