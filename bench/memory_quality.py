@@ -135,18 +135,22 @@ def _remembered(daemon: DaemonProcess, given: Collection) -> Iterator[tuple[str,
     while daemon.get("/v1/memory/status")["not_embedded"]:
         assert time.monotonic() < until, "embedding took too long"
         time.sleep(0.2)
-    places = {(item["text"].strip(), item.get("source", ""), item.get("place", 0)): at for at, item in enumerate(given.items)}
+    places = {_key(item): at for at, item in enumerate(given.items)}
     numbers, before = {}, ""
     while True:
-        page = daemon.get(f"/v1/memory?state=active&limit=500&before={before}")
+        page = daemon.get("/v1/memory?" + urlencode({"state": "active", "limit": 500} | ({"before": before} if before else {})))
         for item in page["items"]:
-            at = places.get((item["text"], item.get("source", ""), item.get("place", 0)))
+            at = places.get(_key(item))
             if at is not None and item.get("scope_value") == session_id:
                 numbers[item["memory_id"]] = at
         before = page.get("next", "")
         if not before:
             break
     yield session_id, numbers
+
+
+def _key(item: dict[str, Any]) -> tuple[str, int]:
+    return (item["source"], item["place"]) if item.get("source") else (item["text"], 0)
 
 
 async def _parents(given: Collection) -> tuple[list[list[int]], list[list[int]]]:

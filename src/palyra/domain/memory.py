@@ -67,7 +67,7 @@ class NewMemory(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     pinned: bool = False
 
 
-class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Item(Struct, frozen=True, kw_only=True):
     """One thing that is remembered. The same on disk, on the wire and on the screen.
 
     `scope_value` is the channel, session or workspace it is for. `provenance` are positions in the journal: why we believe it.

@@ -1,0 +1,156 @@
+"""Searching by meaning with the real model: quality, crashes between a write and its vector, and what happens without a model."""
+
+import asyncio
+import os
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench.memory_set import ANSWERED, UNANSWERED
+
+from palyra.domain.errors import Unavailable
+from palyra.domain.memory import INJECTION_THRESHOLD, NewMemory
+from palyra.journal import memory as rows
+from palyra.journal import memory_index, memory_search
+from palyra.journal.database import Tx
+from palyra.journal.memory_codes import Codes
+from palyra.models import embedding_process
+from palyra.models.embedding import LocalEmbedder
+from palyra.runtime.memory import Change
+from tests.remembering import ME, found, remember, remembering, settled
+
+
+def test_the_model_puts_what_means_the_same_near_and_ends_its_process_when_idle() -> None:
+    async def work() -> None:
+        embedder = LocalEmbedder(idle_s=0.05)
+        try:
+            raw = await embedder.embed(["My dog is called Rex", "the name of my pet", "quarterly tax report"])
+            dog, pet, tax = (np.frombuffer(each, "<f4") for each in raw)
+            assert dog @ pet > 0.5 > 0.2 > dog @ tax
+            assert abs(float(dog @ dog) - 1) < 1e-4
+            async with asyncio.timeout(10):
+                while embedder.pid:  # noqa: ASYNC110  that a process is gone is nobody's event
+                    await asyncio.sleep(0.01)
+            assert len(await embedder.embed(["again"])) == 1
+        finally:
+            await embedder.close()
+
+    asyncio.run(work())
+
+
+def test_a_killed_embedding_process_is_an_error_once_and_then_started_anew() -> None:
+    async def work() -> None:
+        embedder = LocalEmbedder()
+        try:
+            await embedder.embed(["one"])
+            os.kill(embedder.pid, signal.SIGKILL)
+            with pytest.raises(Unavailable):
+                await embedder.embed(["two"])
+            assert len(await embedder.embed(["three"])) == 1
+        finally:
+            await embedder.close()
+
+    asyncio.run(work())
+
+
+def test_a_file_that_is_not_the_one_we_know_is_refused() -> None:
+    package, ending, _ = embedding_process.TOKENIZER
+    with pytest.raises(embedding_process.Missing, match="not the file it should be"):
+        embedding_process.verified(package, ending, "0" * 64)
+    with pytest.raises(embedding_process.Missing, match="not there"):
+        embedding_process.verified("palyra-no-such-package", ending, "0" * 64)
+
+
+def test_our_own_set_is_found_and_questions_without_an_answer_stay_below_the_threshold(tmp_path: Path) -> None:
+    async def work() -> None:
+        embedder = LocalEmbedder()
+        async with remembering(tmp_path, embedder) as memory:
+            await remember(memory, ME, *(text for text, _ in ANSWERED))
+            await settled(memory)
+            first = [await found(memory, ME, question, 1) == [text] for text, question in ANSWERED]
+            scores = [(await memory.search(ME, question, 1)).found[0].score for question in UNANSWERED]
+            assert sum(first) / len(first) >= 0.8
+            assert sum(score < INJECTION_THRESHOLD for score in scores) / len(scores) >= 0.95
+            assert all(0 <= score <= 1 for score in scores)
+
+    asyncio.run(work())
+
+
+def test_what_was_written_before_a_crash_is_embedded_by_the_next_start(tmp_path: Path) -> None:
+    async def work() -> None:
+        # The first life ends after the commit and before any vector: nobody embeds in it.
+        async with remembering(tmp_path) as memory:
+            await remember(memory, ME, "My dog is called Rex")
+            assert await found(memory, ME, "name of my pet") == []
+        async with remembering(tmp_path, LocalEmbedder()) as memory:
+            await settled(memory)
+            assert await found(memory, ME, "name of my pet") == ["My dog is called Rex"]
+            assert (await memory.status("user:owner")).not_embedded == 0
+
+    asyncio.run(work())
+
+
+def test_a_vector_for_an_item_that_was_left_meanwhile_is_dropped(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with remembering(tmp_path) as memory:
+            (item,) = await remember(memory, ME, "The standup is at nine")
+            (todo,) = await memory._db.read(lambda tx: rows.unembedded(tx, 10))
+            await memory.change(ME, item.memory_id, Change(text="The standup is at ten"))
+            packed = {todo.spot: memory_index.pack(np.ones(384, np.float32) / np.float32(np.sqrt(384)))}
+            assert await memory._db.write(lambda tx: rows.embedded(tx, by="late", packed=packed)) == 0
+            assert await memory._db.read(lambda tx: tx.all("SELECT count(*) FROM memory_vectors")) == [(0,)]
+
+    asyncio.run(work())
+
+
+def test_without_a_model_memory_is_searched_by_words_and_says_so(tmp_path: Path) -> None:
+    async def work() -> None:
+        complain = (sys.executable, "-c", "import sys; sys.exit('the package is not there: install it')")
+        async with remembering(tmp_path, LocalEmbedder(command=complain)) as memory:
+            await remember(memory, ME, "My dog is called Rex")
+            await settled(memory)
+            searched = await memory.search(ME, "dog")
+            assert [each.item.text for each in searched.found] == ["My dog is called Rex"]
+            assert searched.words_only == "the package is not there: install it"
+            assert (await memory.status("user:owner")).words_only == searched.words_only
+
+    asyncio.run(work())
+
+
+def test_signs_in_memory_follow_every_change_and_are_let_go(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+
+    def random_vectors(count: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+        made = generator.normal(size=(count, 384)).astype(np.float32)
+        return list(made / np.linalg.norm(made, axis=1, keepdims=True))
+
+    async def work() -> None:
+        codes = Codes()
+        async with remembering(tmp_path) as memory:
+            vectors = {}
+            for number, vector in enumerate(random_vectors(600)):
+                vectors[f"item {number}"] = vector
+            await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[:300]])
+            await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[300:]])
+            todo = await memory._db.read(lambda tx: rows.unembedded(tx, 1_000))
+            packed = {each.spot: memory_index.pack(vectors[each.text]) for each in todo}
+            await memory._db.write(lambda tx: rows.embedded(tx, by="test", packed=packed))
+
+            def nearest(tx: Tx, text: str) -> str:
+                seen = memory_index.everything_of(tx, "user:owner")
+                best = memory_search.search(tx, seen, "", 1, vector=vectors[text], codes=codes)
+                return best[0].item.text
+
+            for text in ("item 0", "item 255", "item 256", "item 599"):
+                assert await memory._db.read(partial(nearest, text=text)) == text
+            gone = next(each for each in await memory.listing("user:owner", ["active"], limit=1_000) if each.text == "item 256")
+            await memory.forget(ME, gone.memory_id)
+            assert await memory._db.read(lambda tx: nearest(tx, "item 256")) != "item 256"
+            assert codes.held_bytes > 0
+            codes.release(before_ms=1 << 62)
+            assert codes.held_bytes == 0
+
+    asyncio.run(work())

@@ -1,0 +1,57 @@
+"""Memory for tests: a real journal in a temporary folder, and one embedding process for everybody who needs meanings."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from palyra.domain.memory import Item, NewMemory, Where
+from palyra.domain.ports import Embedder
+from palyra.domain.redaction import Redactor
+from palyra.journal.database import Database
+from palyra.journal.sqlite import Sqlite
+from palyra.journal.sqlite_files import fold_log
+from palyra.runtime.clock import Clock
+from palyra.runtime.memory import Memory
+from palyra.runtime.memory_embedding import Embedding
+
+ME = Where(principal="user:owner")
+
+
+class SetClock(Clock):
+    """Time that a test moves."""
+
+    def __init__(self, ms: int = 1_790_000_000_000) -> None:
+        super().__init__()
+        self.ms = ms
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@asynccontextmanager
+async def remembering(folder: Path, embedder: Embedder | None = None, clock: Clock | None = None) -> AsyncIterator[Memory]:
+    clock = clock or Clock()
+    path = folder / "journal.db"
+    db = Database(Sqlite(path), clock.now_ms)
+    db.open()
+    embedding = Embedding(db, embedder)
+    memory = Memory(db, Redactor(b"k" * 32), clock, embedding, lambda: fold_log(path))
+    embedding.start()
+    try:
+        yield memory
+    finally:
+        await embedding.close()
+        await db.close()
+
+
+async def settled(memory: Memory) -> None:
+    await asyncio.wait_for(memory.embedding.settled(), 60)
+
+
+async def remember(memory: Memory, where: Where, *texts: str) -> list[Item]:
+    return [await memory.add(where, NewMemory(text=text)) for text in texts]
+
+
+async def found(memory: Memory, where: Where, text: str, limit: int = 10) -> Sequence[str]:
+    return [each.item.text for each in (await memory.search(where, text, limit)).found]
