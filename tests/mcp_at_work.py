@@ -17,7 +17,7 @@ from palyra.journal.sessions import Session
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.answers import Answer
 from palyra.runtime.gateway import Submitted
-from palyra.tools.mcp.status import Status
+from palyra.tools.mcp.status import ServerStatus
 from tests import inprocess, mcp_servers
 
 BIN = os.path.dirname(sys.executable)
@@ -56,12 +56,12 @@ async def eventually(holds: Callable[[], Any], seconds: float = 30) -> None:
             await asyncio.sleep(0.01)
 
 
-async def connected(daemon: Daemon, name: str = "s") -> Status:
+async def connected(daemon: Daemon, name: str = "s") -> ServerStatus:
     await eventually(lambda: daemon.mcp.one(name).state == "ready")
     return daemon.mcp.one(name)
 
 
-async def accepted(daemon: Daemon, name: str = "s") -> Status:
+async def accepted(daemon: Daemon, name: str = "s") -> ServerStatus:
     """The server, ready, with everything it offers accepted."""
     found = await connected(daemon, name)
     return await daemon.mcp.accept(OWNER, name, found.fingerprint) if found.pending else found

@@ -14,7 +14,7 @@ from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.tools.mcp.status import Pending, Status
+from palyra.tools.mcp.status import Pending, ServerStatus
 
 mcp = group("mcp", "MCP servers: list, show, accept, permit, restart, add, remove.", default="list")
 _COLORS = {"ready": "green", "starting": "yellow", "waiting": "red", "failed": "red", "stopped": "red", "disabled": "dim"}
@@ -22,14 +22,14 @@ _SHOWN_OF_CHANGE = 60
 
 
 class _Servers(Struct):
-    servers: list[Status]
+    servers: list[ServerStatus]
 
 
-def servers(state: State) -> list[Status]:
+def servers(state: State) -> list[ServerStatus]:
     return state.api.get("/v1/mcp", _Servers).servers
 
 
-def _one(state: State, name: str) -> Status:
+def _one(state: State, name: str) -> ServerStatus:
     found = {each.name: each for each in servers(state)}
     if name not in found:
         known = f"there are {', '.join(found)}" if found else "none is configured; `palyra mcp add` makes one"
@@ -116,7 +116,7 @@ def accept(state: State, name: str, tools: tuple[str, ...], yes: bool) -> None:
     # Exactly what was shown: one fingerprint for all of it, or one for each.
     prints = [found.fingerprint] if len(chosen) == len(found.pending) else [each.fingerprint for each in chosen]
     for fingerprint in prints:
-        found = state.api.post(f"/v1/mcp/{name}/accept", Status, {"fingerprint": fingerprint})
+        found = state.api.post(f"/v1/mcp/{name}/accept", ServerStatus, {"fingerprint": fingerprint})
     said = f"{len(chosen)} of {name}'s tools are offered; calls are denied until permitted: `palyra mcp permit {name}`"
     _say(state, found, said)
 
@@ -125,7 +125,7 @@ def accept(state: State, name: str, tools: tuple[str, ...], yes: bool) -> None:
 @click.argument("name")
 def restart(state: State, name: str) -> None:
     _one(state, name)
-    _say(state, state.api.post(f"/v1/mcp/{name}/restart", Status), f"{clean(name)} begins anew")
+    _say(state, state.api.post(f"/v1/mcp/{name}/restart", ServerStatus), f"{clean(name)} begins anew")
 
 
 @verb(mcp, "permit", help="Let calls of a server's tools ask you, instead of being denied. Writes a policy into the policy folder.")

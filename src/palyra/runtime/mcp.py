@@ -18,7 +18,7 @@ from palyra.journal import tape
 from palyra.journal.database import Database
 from palyra.runtime.vault import Vault
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.mcp.status import Status
+from palyra.tools.mcp.status import ServerStatus
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.sandbox.sandbox import Sandbox
 
@@ -133,13 +133,13 @@ class Mcp:
         servers = self._opener.open(config, changed)
         return servers
 
-    def status(self) -> tuple[Status, ...]:
+    def status(self) -> tuple[ServerStatus, ...]:
         return tuple(status for name in sorted(self._servers) for status in self._servers[name].status())
 
-    def one(self, name: str) -> Status:
+    def one(self, name: str) -> ServerStatus:
         return self._server(name).status()[0]
 
-    async def accept(self, by: str, name: str, fingerprint: str) -> Status:
+    async def accept(self, by: str, name: str, fingerprint: str) -> ServerStatus:
         """A person's yes to what was shown: one pending tool, or everything that is pending, by fingerprint."""
         server = self._server(name)
         shown = self.one(name)
@@ -152,7 +152,7 @@ class Mcp:
             await server.accept(name, each.tool, each.fingerprint)
         return self.one(name)
 
-    async def restart(self, by: str, name: str) -> Status:
+    async def restart(self, by: str, name: str) -> ServerStatus:
         """End the server and begin anew, with its secrets looked up again."""
         server = self._server(name)
         if not self._configs[name].enabled:

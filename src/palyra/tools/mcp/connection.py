@@ -20,7 +20,7 @@ from palyra.tools.mcp.declared import Declared, Listed, listed
 from palyra.tools.mcp.http import header_value
 from palyra.tools.mcp.known import Accepted, Known
 from palyra.tools.mcp.session import Headers, Link, Progress, Session
-from palyra.tools.mcp.status import Pending, State, Status, together
+from palyra.tools.mcp.status import Pending, ServerStatus, State, together
 from palyra.tools.mcp.tool import McpTool
 from palyra.tools.mcp.wire import ErrorAnswer, InDoubt, NotSent, TookTooLong
 
@@ -175,8 +175,8 @@ class Connection:
             await asyncio.to_thread(self._known.put, self._config.name, tool, entry)
         await self._sort_out()
 
-    def status(self) -> Status:
-        return Status(
+    def status(self) -> ServerStatus:
+        return ServerStatus(
             name=self._config.name,
             state=self._state,
             detail=self._detail,

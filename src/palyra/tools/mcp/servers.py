@@ -15,7 +15,7 @@ from palyra.tools.mcp.connection import Connection, Pace, Resolve, as_it_is
 from palyra.tools.mcp.http import HttpLink, OpenHttp, open_http
 from palyra.tools.mcp.known import Known
 from palyra.tools.mcp.session import Link
-from palyra.tools.mcp.status import Pending, Status
+from palyra.tools.mcp.status import Pending, ServerStatus
 from palyra.tools.mcp.stdio import Log, StdioLink
 from palyra.tools.mcp.tool import McpTool
 
@@ -88,11 +88,13 @@ class Servers:
             raise NotFound(f"there is no MCP server {server[:64]!r} that is enabled")
         return connection
 
-    def status(self) -> tuple[Status, ...]:
+    def status(self) -> tuple[ServerStatus, ...]:
         return tuple(
             self._connections[name].status()
             if config.enabled
-            else Status(name, "disabled", transport="http" if config.url else "stdio", where=config.authority or config.command)
+            else ServerStatus(
+                name, "disabled", transport="http" if config.url else "stdio", where=config.authority or config.command
+            )
             for name, config in self._configs.items()
         )
 

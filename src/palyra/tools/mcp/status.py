@@ -20,7 +20,7 @@ class Pending(Struct, frozen=True):
     words: str = ""
 
 
-class Status(Struct, frozen=True):
+class ServerStatus(Struct, frozen=True):
     """`starts` counts how often it was connected. `log` is the end of what it wrote to its standard error.
 
     `where` is its program or its host. `fingerprint` stands for everything that is pending, together.

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from palyra.tools.mcp.status import Status
+from palyra.tools.mcp.status import ServerStatus
 from palyra.transports.http.calls import Answer, Call, Input, Nothing, ok
 
 Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class ServerList(Struct, frozen=True):
-    servers: tuple[Status, ...]
+    servers: tuple[ServerStatus, ...]
 
 
 class Accept(Input, frozen=True, kw_only=True):

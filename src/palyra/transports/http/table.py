@@ -19,7 +19,7 @@ from palyra.runtime.settings import ConfigReloaded
 from palyra.runtime.undo import Undo, Undone
 from palyra.runtime.vault import VaultState
 from palyra.runtime.vault_rules import NewSecret
-from palyra.tools.mcp.status import Status as McpStatus
+from palyra.tools.mcp.status import ServerStatus
 from palyra.transports.http import about, admin, journal, mcp, policy_tools, runs, sessions, vault, watching, websocket
 from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.memory_table import MEMORY
@@ -354,9 +354,9 @@ _MCP: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/mcp", summary="MCP servers: their state, their tools, what waits for a yes",
           handler=mcp.listing, gives=_json(mcp.ServerList)),
     Route(method="POST", path="/v1/mcp/{server}/accept", summary="offer what a server says of its tools now", handler=mcp.accept,
-          scope="owner", body=mcp.Accept, gives=_json(McpStatus), errors=(409,)),
+          scope="owner", body=mcp.Accept, gives=_json(ServerStatus), errors=(409,)),
     Route(method="POST", path="/v1/mcp/{server}/restart", summary="end a server and begin anew", handler=mcp.restart,
-          scope="owner", body=Nothing, gives=_json(McpStatus), errors=(409,)),
+          scope="owner", body=Nothing, gives=_json(ServerStatus), errors=(409,)),
 )  # fmt: skip
 _DECISIONS: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/policy/test", summary="decide every recorded call again under other policies",
