@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 START_S = 20.0
 STOP_S = 15.0
+SILENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,10 @@ class DaemonProcess:
             answer = connection.getresponse()
             assert answer.status == 200, f"{answer.status}: {answer.read()[:500]!r}"
             fields: dict[str, str] = {}
+            # A stream that says nothing but that it lives would keep a test for ever: the socket's own limit never comes.
+            last = time.monotonic()
             for line in answer:
+                assert time.monotonic() - last < SILENCE_S, f"nothing came on {path} for {SILENCE_S} s:\n{self.said()[-4000:]}"
                 text = line.decode().rstrip("\n")
                 if text.startswith(":"):
                     continue
@@ -112,7 +116,7 @@ class DaemonProcess:
                     fields[name] = value
                 elif "data" in fields:
                     yield fields.get("id", ""), fields.get("event", ""), json.loads(fields["data"])
-                    fields = {}
+                    fields, last = {}, time.monotonic()
         finally:
             connection.close()
 

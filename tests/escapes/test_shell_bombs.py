@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from palyra.domain.tools import Tier
-from palyra.tools.sandbox import cgroups, watching
+from palyra.tools.sandbox import cgroups, confine, watching
 from palyra.tools.sandbox.command import Caps
+from palyra.tools.sandbox.descriptors import Reader
 from tests.escapes.attempts import python
 from tests.escapes.world import WHO, World, as_user, world
 
@@ -86,10 +87,37 @@ def test_a_fork_bomb_ends_with_its_command(here: World, who: str, most: Tier, gr
     if refused(here, who, most, grouped):
         return
     began = time.monotonic()
-    result = here.run("bomb() { bomb | bomb & }; bomb; sleep 2", who, most=most, caps=Caps(processes=64), timeout_s=5)
+    result = here.run("bomb() { bomb | bomb & }; bomb; sleep 2", who, most=most, caps=Caps(processes=24), timeout_s=5)
     assert time.monotonic() - began < 15
     assert result.outcome in ("ok", "error", "timeout")
     assert here.processes() == []
+
+
+def test_the_keeper_of_tier_b_never_reaps_the_command_itself() -> None:
+    """Whoever reaps it elsewhere never learns how it ended, and the keeper died of that, leaving a fork bomb to nobody."""
+    child = os.fork()
+    if child == 0:
+        os._exit(7)
+    _until(lambda: confine._state(child) == "Z")
+    confine._reap(child)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_output_ends_with_the_tree_although_somebody_else_holds_the_pipe() -> None:
+    async def main() -> bytes:
+        ours, theirs = os.pipe()
+        reader = Reader(ours)
+        os.write(theirs, b"last words")
+        reading = asyncio.ensure_future(reader.read_all(1 << 20))
+        await asyncio.sleep(0)
+        reader.finish()
+        async with asyncio.timeout(5):
+            said = await reading
+        reader.close()
+        os.close(theirs)
+        return said
+
+    assert asyncio.run(main()) == b"last words"
 
 
 @pytest.mark.parametrize("who", WHO)
@@ -173,6 +201,11 @@ def test_a_command_that_fills_the_disk_is_ended_while_there_is_room(here: World,
 # --- time and cancelling ----------------------------------------------------------------------------------------------
 
 TREE = "for i in 1 2 3; do (setsid sh -c 'trap \"\" TERM INT HUP; sleep 300; sleep 300' &) ; done; echo up; sleep 300"
+# As a browser or a build server does: forked twice, in a session of its own, with every descriptor closed.
+DAEMON = (
+    "python3 -c 'import os, time; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); "
+    "os.closerange(0, 64); time.sleep(300)'; "
+)
 
 
 @pytest.mark.parametrize("who", WHO)
@@ -256,7 +289,9 @@ def test_nothing_outlives_a_daemon_that_is_killed(here: World, who: str, most: T
     if daemon == 0:
 
         async def main() -> None:
-            await here.tool(most=most, who=who)("shell.run", command=TREE.replace("echo up", "touch up"), background=background)
+            await here.tool(most=most, who=who)(
+                "shell.run", command=DAEMON + TREE.replace("echo up", "touch up"), background=background
+            )
             await asyncio.sleep(60)
 
         def job() -> None:
@@ -267,7 +302,7 @@ def test_nothing_outlives_a_daemon_that_is_killed(here: World, who: str, most: T
         finally:
             os._exit(1)
     try:
-        _until(lambda: (here.work / "up").exists() and len(here.processes()) >= 5)
+        _until(lambda: (here.work / "up").exists() and len(here.processes()) >= 6)
         before = _temporary_folders()
         os.kill(_only_child(daemon), signal.SIGKILL)
         _until(lambda: here.processes() == [], seconds=2)

@@ -56,6 +56,52 @@ def test_an_attempt_is_contained(here: World, shared: Path, name: str, who: str)
     assert here.processes() == []
 
 
+# What tier B does not stop, as docs/security.md says. Two attempts are about root and are tried in another way below.
+OPEN_IN_TIER_B = {
+    "a hard link to a hidden file",
+    "reading hidden files",
+    "moving what is above a hidden file",
+    "moving a hidden file",
+    "packing the whole workspace",
+    "searching it all",
+    "git's hooks and settings",
+    "another .git in its place",
+    "interfaces of the host",
+}
+ABOUT_ROOT = {"root by a setuid program", "capabilities"}
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("name", [name for name in ALL if name not in OPEN_IN_TIER_B | ABOUT_ROOT])
+def test_an_attempt_is_contained_in_tier_b_too(here: World, shared: Path, name: str, who: str) -> None:
+    here.owned_by(who)
+    before = here.kept()
+    result = here.run(spelt(name, here, shared), who, most="B", timeout_s=20)
+    assert result.data["tier"] == "B"
+    assert not got_through(result.text, here), result.text
+    assert here.kept() == before
+    assert here.processes() == []
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("name", sorted(OPEN_IN_TIER_B))
+def test_what_tier_b_is_said_not_to_stop_it_does_not_stop(here: World, shared: Path, name: str, who: str) -> None:
+    """So that the page about security neither promises too much nor warns of what is no longer true."""
+    here.owned_by(who)
+    assert got_through(here.run(spelt(name, here, shared), who, most="B", timeout_s=20).text, here)
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_in_tier_b_even_root_has_no_privileges_left(here: World, who: str) -> None:
+    here.owned_by(who)
+    said = here.run(
+        "grep -E 'Cap(Inh|Prm|Eff|Amb)|NoNewPrivs' /proc/self/status; chown 1 plain.txt || echo refused", who, most="B"
+    ).text
+    assert said.count("0000000000000000") == 4
+    assert "NoNewPrivs:\t1" in said
+    assert "refused" in said
+
+
 def bare(here: World, shared: Path, name: str) -> str:
     """What the attempt shows where there is no sandbox. A careless daemon's secret and open file are there to be found."""
     journal = os.open(here.home / "journal.db", os.O_RDONLY)

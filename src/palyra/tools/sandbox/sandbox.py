@@ -26,6 +26,10 @@ from palyra.tools.sandbox.process import Process
 # noticed without harm. (`test -w` would not do, Landlock answers only to opening.)
 _CLOSED = "! (: >>/proc/sys/kernel/core_pattern) 2>/dev/null && ! (: </etc/shadow) 2>/dev/null && ! ls /root/. >/dev/null 2>&1"
 _CHECK = {"C": f"{_CLOSED} && test ! -e /run/. && test ! -e /var/. && echo contained", "B": f"{_CLOSED} && echo contained"}
+_ROOT_UNCOUNTED = (
+    "the daemon is root and may not make control groups, so nothing would end a fork bomb; run it as an ordinary user, "
+    "or give it a control group that it may divide (systemd: Delegate=yes)"
+)
 _NOT_A_WORKSPACE = ("/", "/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var", "/bin", "/lib", "/boot")
 
 
@@ -88,7 +92,7 @@ class Sandbox:
         reasons: list[str] = []
         if os.geteuid() == 0 and cgroups.places() is None:
             # The kernel does not count the processes of root: a fork bomb would end only when the machine stands still.
-            return Probe("A", "no processes", "the daemon is root and may not make control groups; run it as an ordinary user")
+            return Probe("A", "no processes", _ROOT_UNCOUNTED)
         if self._most == "C":
             from palyra.tools.sandbox import bubblewrap
 
