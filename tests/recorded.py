@@ -17,12 +17,12 @@ from palyra.domain.events import (
 )
 from palyra.domain.ids import OWNER, ApprovalId, CallId
 from palyra.domain.tools import Preview, Subject
-from palyra.domain.verdicts import Question
+from palyra.domain.verdicts import Question, word
 from palyra.journal import sessions, tape
 from palyra.journal.database import Database
 from palyra.policy import judge
 from palyra.policy.policy_set import PolicySet
-from palyra.runtime.judging import circumstances, word_of
+from palyra.runtime.judging import circumstances
 
 SESSION = "01JD0000000000000000000001"
 RUN = "01JD0000000000000000000002"
@@ -45,7 +45,7 @@ def decision(policies: PolicySet, number: int, question: Question) -> tuple[Tool
     )
     decided = ToolDecided(
         call_id=proposed.call_id,
-        verdict=word_of(verdict),
+        verdict=word(verdict),
         reason=verdict.reason,
         policies=verdict.policies,
         policy_version=policies.version,

@@ -188,3 +188,15 @@ def test_what_does_not_judge_does_not_pay_for_the_engine() -> None:
         "assert 'cedarpy' in sys.modules and 'watchfiles' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_file_that_is_empty_for_a_moment_does_not_lift_what_it_forbade(tmp_path: Path) -> None:
+    (tmp_path / "mine.cedar").write_text(NO_READING)
+    store = PolicyStore(tmp_path, "default")
+    before = store.version
+    (tmp_path / "mine.cedar").write_text("")
+    assert [problem.message for problem in store.reload().problems] == ["is empty; write into it or remove it"]
+    assert store.version == before
+    (tmp_path / "mine.cedar").write_text("// nothing any more\n")
+    assert store.reload().problems == ()
+    assert store.version != before

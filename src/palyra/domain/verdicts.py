@@ -8,6 +8,7 @@ from palyra.domain.labels import CLEAN, Label
 from palyra.domain.tools import Scope, Subject, ToolSpec
 
 Risk = Literal["low", "medium", "high", "critical"]
+Word = Literal["allow", "ask", "deny"]
 Origin = Literal["interactive", "scheduled", "child", "api"]
 
 
@@ -53,6 +54,16 @@ class Deny(Struct, frozen=True, tag="deny"):
 
 
 Verdict = Allow | Ask | Deny
+
+
+def word(verdict: Verdict) -> Word:
+    match verdict:
+        case Allow():
+            return "allow"
+        case Ask():
+            return "ask"
+        case Deny():
+            return "deny"
 
 
 class Grant(Struct, frozen=True, kw_only=True):

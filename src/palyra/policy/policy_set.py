@@ -148,7 +148,10 @@ def _texts(folder: Path | None, preset: str) -> tuple[dict[str, str], list[Probl
     problems = []
     for path in sorted((*folder.glob("*.cedar"), *folder.glob(_GROUPS_FILE))):
         try:
-            texts[str(path)] = path.read_text("utf-8")
+            texts[str(path)] = text = path.read_text("utf-8")
+            if not text:
+                # Most often a file that is being saved just now. What it forbade must not be gone for that moment.
+                problems.append(Problem(str(path), 0, "is empty; write into it or remove it"))
         except OSError as error:
             problems.append(Problem(str(path), 0, f"cannot be read: {error.strerror}; check its permissions or remove it"))
         except UnicodeDecodeError as error:

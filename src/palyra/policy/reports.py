@@ -1,10 +1,8 @@
 """What the tools over recorded decisions report. Plain values without the policy engine: the command line reads them too."""
 
-from typing import Literal
-
 from msgspec import Struct
 
-Word = Literal["allow", "ask", "deny"]
+from palyra.domain.verdicts import Word
 
 
 class Example(Struct, frozen=True, kw_only=True):

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from palyra.domain.errors import InvalidInput, NotFound
 from palyra.domain.events import ToolDecided
 from palyra.domain.tools import Scope, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
+from palyra.domain.verdicts import Question, Verdict, Word, word
 from palyra.journal import decisions
 from palyra.journal.decisions import Read, Recorded
 from palyra.policy import judge, request
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.projection import Project, projection
-from palyra.policy.reports import Changed, Example, Hit, Report, Shadowed, Word
+from palyra.policy.reports import Changed, Example, Hit, Report, Shadowed
 from palyra.policy.shadow import name
 from palyra.policy.store import PolicyStore
 
@@ -55,16 +55,6 @@ def question(call: Recorded) -> Question:
 def recorded_word(decided: ToolDecided) -> Word:
     """What policy said; a grant answers what policy asked."""
     return "ask" if decided.by == "grant" else decided.verdict
-
-
-def word(verdict: Verdict) -> Word:
-    match verdict:
-        case Allow():
-            return "allow"
-        case Ask():
-            return "ask"
-        case Deny():
-            return "deny"
 
 
 def about(scope: Scope) -> str:

@@ -5,7 +5,7 @@ A call leaves here with everything that goes on the tape about it, in one piece;
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -27,7 +27,7 @@ from palyra.domain.labels import CLEAN, Label, merge, private
 from palyra.domain.ports import Policy
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Preview, Scope, Subject, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict
+from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict, word
 from palyra.journal import approvals, decisions, flows
 from palyra.journal.database import Database
 from palyra.journal.sessions import Session
@@ -203,12 +203,12 @@ class Judging:
         if self._shadow is None:
             return judged
         verdict = self._shadow.judge(question)
-        word = word_of(verdict)
+        said = word(verdict)
         for place, event in enumerate(judged.events):
             if isinstance(event, ToolDecided):
-                shadow = Shadow(word, "", (), self._shadow.version)
-                if word != ("ask" if event.by == "grant" else event.verdict):
-                    shadow = Shadow(word, self._redactor.redact(verdict.reason), verdict.policies, self._shadow.version)
+                shadow = Shadow(said, "", (), self._shadow.version)
+                if said != ("ask" if event.by == "grant" else event.verdict):
+                    shadow = Shadow(said, self._redactor.redact(verdict.reason), verdict.policies, self._shadow.version)
                 judged.events[place] = msgspec.structs.replace(event, shadow=shadow)
         return judged
 
@@ -294,16 +294,6 @@ def complete(question: Question) -> Question:
 def by_rule(verdict: Verdict) -> bool:
     """Whether a rule of the session had a part in this."""
     return any(each.startswith(PREFIX) for each in verdict.policies)
-
-
-def word_of(verdict: Verdict) -> Literal["allow", "ask", "deny"]:
-    match verdict:
-        case Allow():
-            return "allow"
-        case Ask():
-            return "ask"
-        case Deny():
-            return "deny"
 
 
 def circumstances(question: Question, *, exact: bool) -> Circumstances:

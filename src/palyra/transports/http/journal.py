@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +16,8 @@ from palyra.journal import sqlite_files, tape
 from palyra.journal.database import Tx
 from palyra.journal.tape import Stored
 from palyra.journal.verify import Bad, Report
-from palyra.transports.http.calls import NDJSON, SSE, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, encode, ok
-from palyra.transports.http.watching import HEARTBEAT
+from palyra.transports.http import long_work
+from palyra.transports.http.calls import NDJSON, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, ok
 
 _PAGE = 1_000
 
@@ -59,38 +60,8 @@ async def entry(call: Call[Nothing, Nothing]) -> Answer:
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
-class _Abandoned(Exception):
-    """Nobody waits for this any more."""
-
-
 async def verify(call: Call[Nothing, Nothing]) -> Answer | Streaming:
-    if SSE in call.headers.get(b"accept", b""):
-        return Streaming(SSE, _verify_events(call.parts), HEARTBEAT)
-    return ok(await asyncio.to_thread(_verify, call.parts.journal_path, lambda entries: None))
-
-
-async def _verify_events(parts: Parts) -> AsyncGenerator[bytes, None]:
-    loop = asyncio.get_running_loop()
-    seen: asyncio.Queue[int] = asyncio.Queue()
-    abandoned = False
-
-    def progress(entries: int) -> None:
-        if abandoned:
-            raise _Abandoned
-        loop.call_soon_threadsafe(seen.put_nowait, entries)
-
-    work = asyncio.create_task(asyncio.to_thread(_verify, parts.journal_path, progress))
-    try:
-        while not work.done():
-            waiting = asyncio.create_task(seen.get())
-            await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
-            if waiting.done() and not waiting.cancelled():
-                yield b"event: progress\ndata: %b\n\n" % encode(Progress(waiting.result()))
-        yield b"event: report\ndata: %b\n\n" % encode(work.result())
-    finally:
-        abandoned = True
-        work.cancel()
+    return await long_work.told(call.headers, partial(_verify, call.parts.journal_path), Progress)
 
 
 def _verify(path: Path, progress: Callable[[int], None]) -> Verified:

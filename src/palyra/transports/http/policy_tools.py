@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +16,8 @@ from palyra.policy.explain import Explanation
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.reports import Report
 from palyra.runtime.rules import ShownRule
-from palyra.transports.http.calls import SSE, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, encode, ok
-from palyra.transports.http.watching import HEARTBEAT
+from palyra.transports.http import long_work
+from palyra.transports.http.calls import Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, ok
 
 
 class NewRule(Input, frozen=True, kw_only=True):
@@ -79,49 +79,19 @@ class ExplainedCall(Struct, frozen=True, kw_only=True):
     now: Explanation
 
 
-class _Abandoned(Exception):
-    """Nobody waits for this any more."""
-
-
 async def test(call: Call[Against, Nothing]) -> Answer | Streaming:
     policies = await asyncio.to_thread(_other, call.parts, call.query)
-    if SSE in call.headers.get(b"accept", b""):
-        return Streaming(SSE, _test_events(call.parts, policies, call.query.since_ms), HEARTBEAT)
-    return ok(await asyncio.to_thread(_test, call.parts, policies, call.query.since_ms, lambda calls: None))
+
+    def work(progress: Callable[[int], None]) -> Report:
+        return testing.retest(call.parts.db.read_from_thread, policies, call.query.since_ms, progress)
+
+    return await long_work.told(call.headers, work, Decided)
 
 
 def _other(parts: Parts, wanted: Against) -> PolicySet:
     if wanted.folder and not os.path.isabs(wanted.folder):
         raise InvalidInput("the policy folder must be an absolute path on the daemon's machine", folder=wanted.folder)
     return store.load(Path(wanted.folder) if wanted.folder else parts.policy.folder, wanted.preset or parts.policy.preset)
-
-
-def _test(parts: Parts, policies: PolicySet, since_ms: int, progress: Callable[[int], None]) -> Report:
-    return testing.retest(parts.db.read_from_thread, policies, since_ms, progress)
-
-
-async def _test_events(parts: Parts, policies: PolicySet, since_ms: int) -> AsyncGenerator[bytes, None]:
-    loop = asyncio.get_running_loop()
-    seen: asyncio.Queue[int] = asyncio.Queue()
-    abandoned = False
-
-    def progress(calls: int) -> None:
-        if abandoned:
-            raise _Abandoned
-        loop.call_soon_threadsafe(seen.put_nowait, calls)
-
-    work = asyncio.create_task(asyncio.to_thread(_test, parts, policies, since_ms, progress))
-    try:
-        while not work.done():
-            waiting = asyncio.create_task(seen.get())
-            await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
-            if waiting.done() and not waiting.cancelled():
-                yield b"event: progress\ndata: %b\n\n" % encode(Decided(waiting.result()))
-        yield b"event: report\ndata: %b\n\n" % encode(work.result())
-    finally:
-        abandoned = True
-        work.cancel()
 
 
 async def suggested(call: Call[Since, Nothing]) -> Answer:
