@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.memory_set import ANSWERED, UNANSWERED
+from numpy.typing import NDArray
 
 from palyra.domain.errors import Unavailable
 from palyra.domain.memory import INJECTION_THRESHOLD, NewMemory
@@ -123,7 +124,7 @@ def test_without_a_model_memory_is_searched_by_words_and_says_so(tmp_path: Path)
 def test_signs_in_memory_follow_every_change_and_are_let_go(tmp_path: Path) -> None:
     generator = np.random.default_rng(5)
 
-    def random_vectors(count: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+    def random_vectors(count: int) -> "list[NDArray[np.float32]]":
         made = generator.normal(size=(count, 384)).astype(np.float32)
         return list(made / np.linalg.norm(made, axis=1, keepdims=True))
 
