@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import re2  # noqa: F401 - an ordinary user may not read where this interpreter's library lies
+import re2  # type: ignore[import-untyped]  # noqa: F401 - an ordinary user may not read where this interpreter's library lies
 
 from palyra.domain.errors import PalyraError
 from palyra.domain.ports import CallContext
@@ -181,7 +181,9 @@ def test_the_environment_of_a_process_can_be_read_plainly(here: World) -> None:
 def test_no_path_writes_what_lies_outside_or_is_protected(here: World, name: str, tool: str, who: str) -> None:
     path = spelt(WRITES[name], here)
     before = here.kept()
-    arguments = {"path": path, "content": "taken\n"} if tool == "fs.write" else {"diff": DIFF.format(path=path.lstrip("/"))}
+    arguments: dict[str, Any] = (
+        {"path": path, "content": "taken\n"} if tool == "fs.write" else {"diff": DIFF.format(path=path.lstrip("/"))}
+    )
     said = tried(here, who, tool, **arguments)
     # A diff knows no absolute paths: what looks like one is made below the workspace.
     assert not said.startswith("ok") or (tool == "fs.patch" and path.startswith("/")), said

@@ -5,10 +5,10 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from palyra.domain.tools import ToolResult
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
 from tests.escapes.attempts import python
@@ -90,7 +90,7 @@ def ask(here: World, who: str, request: str, port: int, granted: str) -> str:
     spelt = request.replace("{granted}", granted).replace("{other}", f"127.0.0.1:{port}").replace("{port}", str(port))
     command = python(_ASK.replace("REQUEST", repr(spelt.encode("latin-1"))))
 
-    async def call() -> ToolResult:
+    async def call() -> Any:
         return await here.tool(who=who, egress=Egress(Resolver()))("shell.run", command=command, hosts=[granted], timeout_s=20)
 
     here.owned_by(who)

