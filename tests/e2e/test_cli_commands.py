@@ -314,6 +314,12 @@ def test_doctor_finds_a_home_that_others_can_read_and_says_how_to_mend_it(tmp_pa
     assert palyra(home, "doctor", env={"PALYRA_SERVER__HTTP_PORT": "0"}).returncode == 0
 
 
+def test_doctor_says_which_tier_commands_get(tmp_path: Path) -> None:
+    findings = json.loads(palyra(tmp_path / "home", "doctor", "--json").stdout)["findings"]
+    (found,) = [finding for finding in findings if finding["name"] == "sandbox"]
+    assert (found["state"], found["detail"].split(":")[0]) == ("ok", "tier C")
+
+
 def test_doctor_names_the_first_bad_entry_of_a_damaged_journal(tmp_path: Path) -> None:
     with daemons.start(tmp_path, script=SCRIPT) as daemon:
         _ok(daemon, "ask", "think")
