@@ -19,6 +19,7 @@ _RESOLVED = re.compile(r"/|(?:/(?!\.{1,2}(?:/|\Z))[^/]+)+")
 _HOUR_MS = 3_600_000
 _HOMES = ("/home", "/Users")
 _SENDING = frozenset({"network", "message", "browser"})
+_BELOW_HOMES = ("/home/", "/Users/")
 _LONE_HOMES = ("/root", "/var/root")
 
 
@@ -89,7 +90,7 @@ def wide(scope: Scope) -> bool:
 
 
 def _is_wide(path: str, workspace: str) -> bool:
-    if path == "/" or path in _HOMES or path in _LONE_HOMES or posixpath.dirname(path) in _HOMES:
+    if path == "/" or path in _HOMES or path in _LONE_HOMES or (path.count("/") == 2 and path.startswith(_BELOW_HOMES)):
         return True
     return workspace.startswith(path + "/")
 
