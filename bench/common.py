@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tests.daemon import DaemonProcess, start
 
@@ -52,6 +53,38 @@ def fake_provider(every_ms: float = 0.0) -> Iterator[str]:
     assert process.stdout is not None
     try:
         yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+class Served(Protocol):
+    """What the load needs to know of a daemon, ours or the bare one."""
+
+    @property
+    def port(self) -> int: ...
+    @property
+    def pid(self) -> int: ...
+
+    token: str
+
+
+@dataclass
+class Bare:
+    port: int
+    pid: int
+    token: str = "none"
+
+
+@contextmanager
+def bare_server(folder: Path, url: str) -> Iterator[Bare]:
+    """The yardstick: see `bench.bare_server`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.bare_server", url, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield Bare(int(process.stdout.readline()), process.pid)
     finally:
         process.terminate()
         process.wait(10)

@@ -1,23 +1,32 @@
-"""How long a verdict takes: both questions, through the shipped presets and through a large operator's folder.
+"""How long a verdict takes, through the shipped presets and a large operator's folder, and how long the record takes to decide again.
 
-Run: python bench/policy.py
+No two calls here are about the same path or command. Wall time is what a run waits; the thread's own time is what remains of it on
+a machine with nothing else to do.
 """
 
-import subprocess
-import sys
+import asyncio
+import itertools
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tests import recorded
+from tests.journals import opened
+
+from bench.common import Table
 
 from palyra.domain.labels import Label
 from palyra.domain.tools import Scope, Subject, ToolSpec
 from palyra.domain.verdicts import Question
 from palyra.policy.always import always_policy, append_always
+from palyra.policy.policy_set import PolicySet
 from palyra.policy.store import PolicyStore, load
+from palyra.policy.testing import Report, retest
 
 ROUNDS = 10_000
-TARGET_US = 300
+RECORDED = 100_000
 READ = ToolSpec(name="fs.read", description="", parameters={}, effect="pure", capabilities=("fs.read",))
 PATCH = ToolSpec(name="fs.patch", description="", parameters={}, effect="reversible", capabilities=("fs.read", "fs.write"))
 SHELL = ToolSpec(name="shell.run", description="", parameters={}, effect="once", capabilities=("process",))
@@ -49,22 +58,21 @@ QUESTIONS: dict[str, Callable[[int], Question]] = {
 }
 
 
-def measure(judge: Callable[[Question], object], questions: list[Question]) -> str:
-    """Wall time is what a run waits; the thread's own time is what remains of it on a machine with nothing else to do."""
+def measure(judge: Callable[[Question], object], questions: list[Question]) -> tuple[str, ...]:
     for each in questions[:200]:
         judge(each)
     wall, own = [], []
     for each in questions:
         start, start_own = time.perf_counter_ns(), time.thread_time_ns()
         judge(each)
-        own.append((time.thread_time_ns() - start_own) / 1000)
-        wall.append((time.perf_counter_ns() - start) / 1000)
-    wall.sort()
-    own.sort()
-    p50, p99 = (wall[int(len(wall) * share)] for share in (0.5, 0.99))
-    own99 = own[int(len(own) * 0.99)]
-    mark = "ok" if p99 <= TARGET_US else f"over {TARGET_US}"
-    return f"p50 {p50:5.0f} µs   p99 {p99:5.0f} µs   p99 of own time {own99:5.0f} µs   {mark}"
+        own.append((time.thread_time_ns() - start_own) / 1e6)
+        wall.append((time.perf_counter_ns() - start) / 1e6)
+    found = (statistics.median(wall), _p99(wall), statistics.median(own), _p99(own))
+    return tuple(f"{each:.3f} ms" for each in found)
+
+
+def _p99(values: list[float]) -> float:
+    return sorted(values)[int(len(values) * 0.99)]
 
 
 def operators_folder(folder: Path) -> None:
@@ -83,30 +91,66 @@ def operators_folder(folder: Path) -> None:
     )
 
 
-def report(name: str, judge: Callable[[Question], object]) -> None:
-    for kind, make in QUESTIONS.items():
-        print(f"{name:34} {kind:9} {measure(judge, [make(n) for n in range(ROUNDS)])}")
-
-
-def main() -> None:
-    for preset in ("default", "coding"):
-        store = PolicyStore(None, preset)
-        report(f"{preset}, {len(store.current.rules)} policies", store.judge)
+def verdicts() -> Table:
+    rows: list[tuple[str, ...]] = []
     with TemporaryDirectory() as folder:
         operators_folder(Path(folder))
-        start = time.perf_counter()
-        store = PolicyStore(Path(folder), "default")
-        taken = (time.perf_counter() - start) * 1000
-        report(f"default + folder, {len(store.current.rules)} policies", store.judge)
-        print(f"loading that folder: {taken:.0f} ms")
-    start = time.perf_counter()
-    load(None, "default")
-    print(f"loading the preset alone: {(time.perf_counter() - start) * 1000:.1f} ms")
-    for module in ("palyra.domain.verdicts", "palyra.policy.grants", "palyra.policy.store", "palyra.policy.watch"):
-        code = f"import time; t = time.perf_counter(); import {module}; print((time.perf_counter() - t) * 1000)"
-        runs = [float(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(5)]
-        print(f"import {module}: {min(runs):.0f} ms")
+        for preset, place in (("default", None), ("coding", None), ("default", Path(folder))):
+            store = PolicyStore(place, preset)
+            name = f"{preset}{' and a folder' if place else ''}, {len(store.current.rules)} policies"
+            rows += [(name, kind, *measure(store.judge, [make(n) for n in range(ROUNDS)])) for kind, make in QUESTIONS.items()]
+    return Table("A policy decision", ("policies", "verdict", "p50", "p99", "own p50", "own p99"), rows)
 
 
-if __name__ == "__main__":
-    main()
+def distinct() -> Iterator[Question]:
+    for number in itertools.count():
+        yield QUESTIONS[("allow", "allow", "ask", "deny")[number % 4]](number)
+
+
+def again() -> Table:
+    with TemporaryDirectory() as folder:
+        rows = asyncio.run(_again(Path(folder)))
+    return Table(
+        f"`policy test` over {RECORDED:,} recorded decisions, all about different paths and commands",
+        ("policies", "took", "own time", "decided as before"),
+        rows,
+    )
+
+
+async def _again(folder: Path) -> list[tuple[str, ...]]:
+    (folder / "policies").mkdir()
+    operators_folder(folder / "policies")
+    sets = {"default": load(None, "default"), "a folder that reads paths, commands and hosts": load(folder / "policies", "default")}
+    rows = []
+    async with opened(folder / "journal.db") as db:
+        coding = load(None, "coding")
+        made = enumerate(itertools.islice(distinct(), RECORDED))
+        await recorded.record(db, (event for number, each in made for event in recorded.decision(coding, number, each)))
+        for name, policies in sets.items():
+
+            def timed(policies: PolicySet = policies) -> tuple[float, float, Report]:
+                began, own = time.perf_counter(), time.thread_time()
+                report = retest(db.read_from_thread, policies, 0, lambda calls: None)
+                return time.perf_counter() - began, time.thread_time() - own, report
+
+            took, own, report = await asyncio.to_thread(timed)
+            assert report.calls == RECORDED
+            rows.append((name, f"{took:.1f} s", f"{own:.1f} s", f"{report.same:,}"))
+    return rows
+
+
+def loading() -> Table:
+    with TemporaryDirectory() as folder:
+        operators_folder(Path(folder))
+        rows = []
+        for name, place in (("the preset alone", None), ("with a folder", Path(folder))):
+            start = time.perf_counter()
+            found = load(place, "default")
+            rows.append((f"{name}, {len(found.rules)} policies", f"{(time.perf_counter() - start) * 1000:.1f} ms"))
+    return Table("Loading policies", ("what", "took"), rows)
+
+
+def tables() -> Iterator[Table]:
+    yield verdicts()
+    yield again()
+    yield loading()

@@ -4,13 +4,13 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import uvloop
 from tests.daemon import DaemonProcess
 
-from bench.common import Client, Table, cpu_s, daemon_with, fake_provider
+from bench.common import Client, Served, Table, bare_server, cpu_s, daemon_with, fake_provider
 
 WORK = "list the folder three times, then talk"
 TALK = "just talk"
@@ -18,9 +18,12 @@ LEVELS = ((1, 150), (16, 800), (64, 2000))
 
 
 async def one_run(client: Client, watcher: Client, session_id: str, text: str = WORK) -> None:
-    """Submit, then watch to the end."""
+    """Submit, then watch to the end, which must be a good one: a run that fails is quick."""
     submitted = await client.post(f"/v1/sessions/{session_id}/messages", {"text": text})
-    await watcher.events(f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}")
+    done = await watcher.events(
+        f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}", b'"run.completed"'
+    )
+    assert done, "a run did not complete"
 
 
 async def until_first_delta(daemon: DaemonProcess, client: Client, session_id: str) -> float:
@@ -35,7 +38,7 @@ async def until_first_delta(daemon: DaemonProcess, client: Client, session_id: s
     return seen - began
 
 
-async def load(daemon: DaemonProcess, at_once: int, sessions: list[str]) -> None:
+async def load(daemon: Served, at_once: int, sessions: list[str]) -> None:
     left = iter(sessions)
 
     async def worker() -> None:
@@ -48,7 +51,7 @@ async def load(daemon: DaemonProcess, at_once: int, sessions: list[str]) -> None
     await asyncio.gather(*(worker() for _ in range(at_once)))
 
 
-def new_sessions(daemon: DaemonProcess, count: int) -> list[str]:
+def new_sessions(daemon: Served, count: int) -> list[str]:
     async def make() -> list[str]:
         client = Client(daemon.port, daemon.token)
         made = [str((await client.post("/v1/sessions", {}))["session_id"]) for _ in range(count)]
@@ -58,7 +61,7 @@ def new_sessions(daemon: DaemonProcess, count: int) -> list[str]:
     return uvloop.run(make())
 
 
-def throughput(daemon: DaemonProcess, at_once: int, total: int) -> tuple[float, float]:
+def throughput(daemon: Served, at_once: int, total: int) -> tuple[float, float]:
     """(CPU milliseconds per run, runs per second)."""
     uvloop.run(load(daemon, at_once, new_sessions(daemon, at_once * 2)))  # Warm up: caches, connections, the provider's pool.
     sessions = new_sessions(daemon, total)
@@ -87,15 +90,40 @@ def first_delta(daemon: DaemonProcess, url: str, count: int = 200) -> tuple[floa
 
 
 def tables() -> Iterator[Table]:
-    with tempfile.TemporaryDirectory() as folder, fake_provider() as url, daemon_with(Path(folder), url) as daemon:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as bare_folder,
+        fake_provider() as url,
+        bare_server(Path(bare_folder), url) as bare,
+        daemon_with(Path(folder), url) as daemon,
+    ):
         rows = []
         for at_once, total in LEVELS:
-            cpu_ms, per_s = throughput(daemon, at_once, total)
-            rows.append((str(at_once), f"{cpu_ms:.2f} ms", f"{per_s:.0f}"))
-        yield Table("One run: three tool calls, a hundred text deltas", ("runs at once", "CPU per run", "runs per second"), rows)
+            # Turn and turn about, so that both meet the same machine.
+            bare_rounds, rounds = zip(*((throughput(bare, at_once, total // 2), throughput(daemon, at_once, total // 2)) for _ in range(2)), strict=True)
+            (bare_ms, bare_per_s), (cpu_ms, per_s) = _mean(bare_rounds), _mean(rounds)
+            rows.append(
+                (
+                    str(at_once),
+                    f"{cpu_ms:.2f} ms",
+                    f"{per_s:.0f}",
+                    f"{bare_ms:.2f} ms",
+                    f"{bare_per_s:.0f}",
+                    f"{cpu_ms / bare_ms:.1f}",
+                )
+            )
+        yield Table(
+            "One run: three tool calls, a hundred text deltas",
+            ("runs at once", "CPU per run", "runs per second", "bare: CPU per run", "bare: runs per second", "CPU, times bare"),
+            rows,
+        )
         through, straight = first_delta(daemon, url)
         yield Table(
             "Time to the first delta (median of 200)",
             ("through Palyra", "straight from the provider", "added"),
             [(f"{through:.2f} ms", f"{straight:.2f} ms", f"{through - straight:.2f} ms")],
         )
+
+
+def _mean(rounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return statistics.fmean(cpu for cpu, _ in rounds), statistics.fmean(per_s for _, per_s in rounds)

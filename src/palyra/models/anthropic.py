@@ -6,11 +6,25 @@ server ran by itself are not calls of ours.
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
+import msgspec
+
+from palyra.domain.messages import (
+    AssistantMessage,
+    Emit,
+    Image,
+    ModelRequest,
+    Part,
+    Reply,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.models import exchange, wire
 from palyra.models.anthropic_stream import MessagesParser
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.offers import Offers
 from palyra.models.wire import CallIds, ToolNames
 
 DIALECT: Final = "anthropic"
@@ -31,6 +45,7 @@ class AnthropicMessages:
     def __init__(self, endpoint: Endpoint, http: HttpClient, *, default_max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
         self._endpoint = endpoint
         self._http = http
+        self._offers = Offers(_tool)
         self._default_max_tokens = default_max_tokens
         self._dialect = f"{DIALECT}@{endpoint.host}"
         self._path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
@@ -41,13 +56,13 @@ class AnthropicMessages:
         return self._endpoint.name
 
     async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        names = ToolNames(request)
+        names, tools = self._offers.of(request)
         headers = {"anthropic-version": _VERSION}
         if self._endpoint.api_key:
             headers["x-api-key"] = self._endpoint.api_key
 
         def build(without: frozenset[str]) -> dict[str, Any]:
-            return self._body(request, names, without)
+            return self._body(request, names, tools, without)
 
         async def send(body: bytes) -> Reply:
             parser = MessagesParser(names, emit, self._endpoint, self._dialect)
@@ -55,7 +70,7 @@ class AnthropicMessages:
 
         return await self._adapting.ask(request.model, build, send)
 
-    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         cached = {} if "cache_control" in without else {"cache_control": _CACHED}
         messages = self._messages(request, names, without)
         if cached and messages and messages[-1]["role"] == "user":
@@ -72,11 +87,9 @@ class AnthropicMessages:
         if request.json_mode:
             body["system"] = [*body.get("system", []), {"type": "text", "text": wire.JSON_SENTENCE}]
         if request.tools:
-            body["tools"] = [
-                {"name": names.to_wire(tool.name), "description": tool.description, "input_schema": wire.schema_of(tool)}
-                for tool in request.tools
-            ]
+            body["tools"] = tools
             if not request.instructions.strip():
+                body["tools"] = msgspec.json.decode(tools)
                 body["tools"][-1] |= cached
         if request.temperature is not None and "temperature" not in without:
             body["temperature"] = request.temperature
@@ -102,6 +115,10 @@ class AnthropicMessages:
             else:
                 messages.append({"role": role, "content": blocks})
         return messages
+
+
+def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
+    return {"name": name, "description": tool.description, "input_schema": wire.schema_of(tool)}
 
 
 def _blocks(parts: tuple[Part, ...]) -> list[dict[str, Any]]:

@@ -6,10 +6,24 @@ one piece is accepted; nothing it invents becomes a tool call of ours.
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
+import msgspec
+
+from palyra.domain.messages import (
+    AssistantMessage,
+    Emit,
+    Image,
+    ModelRequest,
+    Part,
+    Reply,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.models import exchange, wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.offers import Offers
 from palyra.models.openai_chat_stream import ChatParser
 from palyra.models.wire import CallIds, ToolNames
 
@@ -32,6 +46,7 @@ class OpenAIChat:
     def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
         self._endpoint = endpoint
         self._http = http
+        self._offers = Offers(_tool)
         # Kept per host: what one server adds to its turns, another one refuses.
         self._dialect = f"{DIALECT}@{endpoint.host}"
         self._adapting = Adapting(_OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ()))
@@ -41,11 +56,11 @@ class OpenAIChat:
         return self._endpoint.name
 
     async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        names = ToolNames(request)
+        names, tools = self._offers.of(request)
         headers = {"Authorization": f"Bearer {self._endpoint.api_key}"} if self._endpoint.api_key else {}
 
         def build(without: frozenset[str]) -> dict[str, Any]:
-            return self._body(request, names, without)
+            return self._body(request, names, tools, without)
 
         async def send(body: bytes) -> Reply:
             parser = ChatParser(names, emit, self._endpoint, self._dialect)
@@ -53,22 +68,12 @@ class OpenAIChat:
 
         return await self._adapting.ask(request.model, build, send)
 
-    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, names, without), "stream": True}
         if "stream_options" not in without:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": names.to_wire(tool.name),
-                        "description": tool.description,
-                        "parameters": wire.schema_of(tool),
-                    },
-                }
-                for tool in request.tools
-            ]
+            body["tools"] = tools
         if request.max_output_tokens is not None:
             body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = request.max_output_tokens
         if request.temperature is not None and "temperature" not in without:
@@ -131,6 +136,13 @@ class OpenAIChat:
         if details := native.get("reasoning_details"):
             turn["reasoning_details"] = details
         return turn
+
+
+def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {"name": name, "description": tool.description, "parameters": wire.schema_of(tool)},
+    }
 
 
 def _native(message: AssistantMessage, dialect: str) -> dict[str, Any]:

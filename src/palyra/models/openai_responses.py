@@ -5,10 +5,24 @@ A reply is complete when response.completed or response.incomplete was seen. Enc
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Emit, Image, ModelRequest, Part, Reply, Text, ToolMessage, UserMessage
+import msgspec
+
+from palyra.domain.messages import (
+    AssistantMessage,
+    Emit,
+    Image,
+    ModelRequest,
+    Part,
+    Reply,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.models import exchange, wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.offers import Offers
 from palyra.models.openai_responses_stream import ResponsesParser
 from palyra.models.wire import CallIds, ToolNames
 
@@ -30,6 +44,7 @@ class OpenAIResponses:
     def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
         self._endpoint = endpoint
         self._http = http
+        self._offers = Offers(_tool)
         self._dialect = f"{DIALECT}@{endpoint.host}"
         self._adapting = Adapting(_OPTIONAL)
 
@@ -38,11 +53,11 @@ class OpenAIResponses:
         return self._endpoint.name
 
     async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        names = ToolNames(request)
+        names, tools = self._offers.of(request)
         headers = {"Authorization": f"Bearer {self._endpoint.api_key}"} if self._endpoint.api_key else {}
 
         def build(without: frozenset[str]) -> dict[str, Any]:
-            return self._body(request, names, without)
+            return self._body(request, names, tools, without)
 
         async def send(body: bytes) -> Reply:
             parser = ResponsesParser(names, emit, self._endpoint, self._dialect)
@@ -50,7 +65,7 @@ class OpenAIResponses:
 
         return await self._adapting.ask(request.model, build, send)
 
-    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "input": self._input(request, names, without), "stream": True}
         instructions = wire.instructions_of(request)
         if instructions:
@@ -60,17 +75,7 @@ class OpenAIResponses:
         if "include" not in without:
             body["include"] = ["reasoning.encrypted_content"]
         if request.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "name": names.to_wire(tool.name),
-                    "description": tool.description,
-                    "parameters": wire.schema_of(tool),
-                    # The dialect is strict unless told otherwise, and strict refuses most schemas.
-                    "strict": False,
-                }
-                for tool in request.tools
-            ]
+            body["tools"] = tools
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
         if request.temperature is not None and "temperature" not in without:
@@ -97,6 +102,17 @@ class OpenAIResponses:
                     native = [] if "native" in without else wire.native_items(message, self._dialect)
                     items.extend(_turn(message, native, names, ids))
         return items
+
+
+def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": name,
+        "description": tool.description,
+        "parameters": wire.schema_of(tool),
+        # The dialect is strict unless told otherwise, and strict refuses most schemas.
+        "strict": False,
+    }
 
 
 def _content(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
