@@ -120,7 +120,7 @@ class App:
                 found = "\n".join(await asyncio.to_thread(os.listdir, self._folder))
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": found})
                 await self._tell(run, queue, {"type": "tool.finished", "call": call["id"], "text": found})
-        await self._tell(run, queue, {"type": "run.done"})
+        await self._tell(run, queue, {"type": "run.completed"})
         queue.put_nowait(b"")
 
     async def _tell(self, run: str, queue: "asyncio.Queue[bytes]", *events: dict[str, Any]) -> None:

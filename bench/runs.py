@@ -18,9 +18,12 @@ LEVELS = ((1, 150), (16, 800), (64, 2000))
 
 
 async def one_run(client: Client, watcher: Client, session_id: str, text: str = WORK) -> None:
-    """Submit, then watch to the end."""
+    """Submit, then watch to the end, which must be a good one: a run that fails is quick."""
     submitted = await client.post(f"/v1/sessions/{session_id}/messages", {"text": text})
-    await watcher.events(f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}")
+    done = await watcher.events(
+        f"/v1/sessions/{session_id}/events?after={submitted['seq']}&until={submitted['run_id']}", b'"run.completed"'
+    )
+    assert done, "a run did not complete"
 
 
 async def until_first_delta(daemon: DaemonProcess, client: Client, session_id: str) -> float:

@@ -38,7 +38,7 @@ def read(dialect: str, body: bytes, *, pieces: int = 37, tools: tuple[str, ...] 
         if heard is not None:
             heard.append((channel, text))
 
-    reading = Reading(PARSERS[dialect](ToolNames(asks(*tools)), emit, ENDPOINT, f"{dialect}@127.0.0.1"), ENDPOINT)
+    reading = Reading(PARSERS[dialect](ToolNames(tools), emit, ENDPOINT, f"{dialect}@127.0.0.1"), ENDPOINT)
     for at in range(0, len(body), pieces):
         if reading.feed(body[at : at + pieces]):
             break

@@ -8,18 +8,22 @@ so cancelling one cannot wedge the store, and nothing is told to anyone before i
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar, cast
 
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.events import AnyEvent
+from palyra.domain.hands import Hands
 
 log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
 Row = tuple[Any, ...]
+# So many steps in one commit mean that many are being worked on at once.
+CROWDED = 6
+CROWD_WAIT_S = 0.001
 MOST_STEPS_PER_COMMIT = 512
 
 
@@ -127,7 +131,7 @@ class Database:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: threading.Thread | None = None
         self._connection: Connection | None = None
-        self._readers = ThreadPoolExecutor(max_workers=readers, thread_name_prefix="journal-read")
+        self._readers = Hands("journal-read", least=readers, most=readers)
         self._local = threading.local()
         self._reader_connections: list[Connection] = []
         self._closed = False
@@ -152,7 +156,7 @@ class Database:
         writer = self._writer
         if writer is not None:
             await asyncio.get_running_loop().run_in_executor(None, writer.join)
-        self._readers.shutdown(wait=True)
+        await asyncio.get_running_loop().run_in_executor(None, self._readers.close)
         for connection in self._reader_connections:
             connection.close()
         if self._connection is not None:
@@ -175,11 +179,12 @@ class Database:
         """Run a query on a read-only connection."""
         if self._closed:
             raise Unavailable("the journal is closed: the daemon is shutting down")
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
+        return await self._readers.do(self._read, query)
 
     def read_from_thread(self, query: Callable[[Tx], T]) -> T:
         """The same for a caller on a thread of its own, never for one on the event loop."""
-        return self._readers.submit(self._read, query).result()
+        found: T = self._readers.ask(self._read, query)
+        return found
 
     def _read(self, query: Callable[[Tx], T]) -> T:
         connection = cast("Connection | None", getattr(self._local, "connection", None))
@@ -199,19 +204,10 @@ class Database:
     # --- the writer thread ---
 
     def _write_forever(self) -> None:
-        while True:
-            job = self._jobs.get()
-            batch: list[_Job] = []
-            stop = job is None
-            while job is not None:
-                batch.append(job)
-                if len(batch) >= MOST_STEPS_PER_COMMIT:
-                    break
-                try:
-                    job = self._jobs.get_nowait()
-                except Empty:
-                    break
-                stop = stop or job is None
+        stop = crowded = False
+        while not stop:
+            batch, stop = self._gather(crowded=crowded)
+            crowded = len(batch) >= CROWDED
             if batch:
                 self._commit(batch)
                 assert self._loop is not None
@@ -219,8 +215,25 @@ class Database:
                     self._loop.call_soon_threadsafe(self._settle, batch)
                 except RuntimeError:
                     return  # The loop is gone: nobody is left to be told, and what was committed is on disk.
-            if stop:
-                return
+
+    def _gather(self, *, crowded: bool) -> tuple[list[_Job], bool]:
+        """What commits together, and whether it is the last. Waits for a first step, and in a crowd a moment for more.
+
+        A sync costs the same for one step as for fifty; in a crowd that moment is repaid many times over.
+        """
+        batch: list[_Job] = []
+        job = self._jobs.get()
+        if crowded and job is not None:
+            time.sleep(CROWD_WAIT_S)
+        while job is not None:
+            batch.append(job)
+            if len(batch) >= MOST_STEPS_PER_COMMIT:
+                return batch, False
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                return batch, False
+        return batch, True
 
     def _commit(self, batch: list[_Job]) -> None:
         try:

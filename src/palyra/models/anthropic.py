@@ -6,7 +6,9 @@ server ran by itself are not calls of ours.
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, UserMessage
+import msgspec
+
+from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, ToolSchema, UserMessage
 from palyra.models import wire
 from palyra.models.anthropic_stream import MessagesParser
 from palyra.models.exchange import Adapting
@@ -39,7 +41,11 @@ class AnthropicMessages(Speaking):
         super().__init__(endpoint, http, path=path, headers=headers, adapting=Adapting(_OPTIONAL))
         self._default_max_tokens = default_max_tokens
 
-    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    @staticmethod
+    def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
+        return {"name": name, "description": tool.description, "input_schema": wire.schema_of(tool)}
+
+    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         cached = {} if "cache_control" in without else {"cache_control": _CACHED}
         messages = self._messages(request, names, without)
         if cached and messages and messages[-1]["role"] == "user":
@@ -56,11 +62,9 @@ class AnthropicMessages(Speaking):
         if request.json_mode:
             body["system"] = [*body.get("system", []), {"type": "text", "text": wire.JSON_SENTENCE}]
         if request.tools:
-            body["tools"] = [
-                {"name": names.to_wire(tool.name), "description": tool.description, "input_schema": wire.schema_of(tool)}
-                for tool in request.tools
-            ]
+            body["tools"] = tools
             if not request.instructions.strip():
+                body["tools"] = msgspec.json.decode(tools)
                 body["tools"][-1] |= cached
         if request.temperature is not None and "temperature" not in without:
             body["temperature"] = request.temperature

@@ -190,12 +190,12 @@ class Send(Protocol):
     async def __call__(self, body: bytes) -> Reply: ...
 
 
-def encode(body: dict[str, Any]) -> bytes:
+def encode(body: Any) -> bytes:
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
         # Half of a surrogate pair, from a file name or a broken decoder, must not make a session unusable.
-        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(body, ensure_ascii=False, default=lambda raw: json.loads(bytes(raw))).encode("utf-8", "replace")
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", kind: type[T], data: bytes) -> T | None:

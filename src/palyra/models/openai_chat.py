@@ -6,7 +6,9 @@ one piece is accepted; nothing it invents becomes a tool call of ours.
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, UserMessage
+import msgspec
+
+from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, ToolSchema, UserMessage
 from palyra.models import wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
@@ -37,22 +39,19 @@ class OpenAIChat(Speaking):
         adapting = Adapting(_OPTIONAL, frozenset({"max_tokens"} if endpoint.host == OPENAI_HOST else ()))
         super().__init__(endpoint, http, path="/chat/completions", headers=bearer(endpoint), adapting=adapting)
 
-    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    @staticmethod
+    def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
+        return {
+            "type": "function",
+            "function": {"name": name, "description": tool.description, "parameters": wire.schema_of(tool)},
+        }
+
+    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "messages": self._messages(request, names, without), "stream": True}
         if "stream_options" not in without:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": names.to_wire(tool.name),
-                        "description": tool.description,
-                        "parameters": wire.schema_of(tool),
-                    },
-                }
-                for tool in request.tools
-            ]
+            body["tools"] = tools
         if request.max_output_tokens is not None:
             body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = request.max_output_tokens
         if request.temperature is not None and "temperature" not in without:

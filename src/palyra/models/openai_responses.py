@@ -5,7 +5,9 @@ A reply is complete when response.completed or response.incomplete was seen. Enc
 
 from typing import Any, Final
 
-from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, UserMessage
+import msgspec
+
+from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, ToolSchema, UserMessage
 from palyra.models import wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
@@ -34,7 +36,18 @@ class OpenAIResponses(Speaking):
     def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
         super().__init__(endpoint, http, path="/responses", headers=bearer(endpoint), adapting=Adapting(_OPTIONAL))
 
-    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    @staticmethod
+    def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
+        return {
+            "type": "function",
+            "name": name,
+            "description": tool.description,
+            "parameters": wire.schema_of(tool),
+            # The dialect is strict unless told otherwise, and strict refuses most schemas.
+            "strict": False,
+        }
+
+    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "input": self._input(request, names, without), "stream": True}
         instructions = wire.instructions_of(request)
         if instructions:
@@ -44,17 +57,7 @@ class OpenAIResponses(Speaking):
         if "include" not in without:
             body["include"] = ["reasoning.encrypted_content"]
         if request.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "name": names.to_wire(tool.name),
-                    "description": tool.description,
-                    "parameters": wire.schema_of(tool),
-                    # The dialect is strict unless told otherwise, and strict refuses most schemas.
-                    "strict": False,
-                }
-                for tool in request.tools
-            ]
+            body["tools"] = tools
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
         if request.temperature is not None and "temperature" not in without:

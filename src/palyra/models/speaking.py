@@ -4,10 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Protocol
 
-from palyra.domain.messages import Emit, ModelRequest, Reply
+import msgspec
+
+from palyra.domain.messages import Emit, ModelRequest, Reply, ToolSchema
 from palyra.models import exchange
 from palyra.models.exchange import Adapting, Parser
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.offers import Offers
 from palyra.models.wire import ToolNames
 
 OPENAI_HOST: Final = "api.openai.com"
@@ -32,16 +35,17 @@ class Speaking(ABC):
         self._path = path
         self._headers = headers
         self._adapting = adapting
+        self._offers = Offers(self._tool)
 
     @property
     def name(self) -> str:
         return self._endpoint.name
 
     async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
-        names = ToolNames(request)
+        names, tools = self._offers.of(request)
 
         def build(without: frozenset[str]) -> dict[str, Any]:
-            return self._body(request, names, without)
+            return self._body(request, names, tools, without)
 
         async def send(body: bytes) -> Reply:
             parser = self.parser(names, emit, self._endpoint, self._dialect)
@@ -50,8 +54,13 @@ class Speaking(ABC):
         return await self._adapting.ask(request.model, build, send)
 
     @abstractmethod
-    def _body(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         """The request in this dialect, without the parts that the server refused before."""
+
+    @staticmethod
+    @abstractmethod
+    def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
+        """A tool in this dialect, under the name that the provider accepts."""
 
 
 def bearer(endpoint: Endpoint) -> dict[str, str]:

@@ -5,7 +5,7 @@ Each mapping is made for one request and kept for its reply, so that a name that
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any, Final
 
@@ -38,13 +38,18 @@ _object: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, A
 class ToolNames:
     """A two-way map between our tool names and those a provider accepts, without collisions over one request."""
 
-    def __init__(self, request: ModelRequest) -> None:
+    def __init__(self, offered: Iterable[str] = ()) -> None:
         self._wire: dict[str, str] = {}
         self._ours: dict[str, str] = {}
-        offered = [tool.name for tool in request.tools]
+        offered = tuple(offered)
         # Names that are legal as they are keep their name, so that a mangled one never takes it.
         for name in (*(name for name in offered if _legal(name)), *offered):
             self.to_wire(name)
+
+    def copy(self) -> "ToolNames":
+        names = ToolNames()
+        names._wire, names._ours = self._wire.copy(), self._ours.copy()
+        return names
 
     def to_wire(self, name: str) -> str:
         known = self._wire.get(name)

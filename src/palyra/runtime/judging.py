@@ -3,13 +3,13 @@
 A call leaves here with everything that goes on the tape about it, in one piece; nothing has run yet.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from palyra.domain import hands
 from palyra.domain.conversation import CallProgress
 from palyra.domain.errors import Forbidden, PalyraError
 from palyra.domain.events import (
@@ -93,7 +93,7 @@ class Judging:
         if not run.workspace and any(capability.startswith("fs.") for capability in tool.spec.capabilities):
             return self._refused(proposed, "hard_rule", "this session has no workspace folder, so there are no files to work on")
         try:
-            scope = await asyncio.to_thread(tool.scope, arguments, run.workspace)
+            scope = await hands.everyday.do(tool.scope, arguments, run.workspace)
         except PalyraError as error:
             return self._refused(proposed, "hard_rule" if isinstance(error, Forbidden) else "catalogue", error.message)
         laid_down = run.live.rules
@@ -183,7 +183,7 @@ class Judging:
             return ""
         try:
             tool, arguments, _ = self._catalogue.parse(call.call.tool, call.arguments)
-            scope = await asyncio.to_thread(tool.scope, arguments, run.workspace)
+            scope = await hands.everyday.do(tool.scope, arguments, run.workspace)
         except PalyraError:
             return ""  # Executing it will say what is wrong with it.
         origin, label = run.progress.accepted.origin, run.live.conversation.label
@@ -254,7 +254,7 @@ class Judging:
     async def _preview(self, tool: TypedTool, arguments: Arguments, workspace_root: str) -> Preview:
         """What the person is shown. A preview that fails (the file is gone, a hunk does not fit) says so; the call will too."""
         try:
-            preview = await asyncio.to_thread(tool.preview, arguments, workspace_root)
+            preview = await hands.everyday.do(tool.preview, arguments, workspace_root)
         except PalyraError as error:
             preview = Preview("text", f"{tool.spec.name} will probably fail", error.message)
         redact = self._redactor.redact

@@ -7,7 +7,7 @@ else that does not fit is refused with a message that a model can act on.
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Struct, inspect
@@ -28,7 +28,6 @@ class TypedTool(Tool, Protocol):
     def argument_type(self) -> type[Arguments]: ...
 
 
-@runtime_checkable
 class OwnParser(Protocol):
     """A tool whose arguments have a shape that no type of ours describes: it judges them itself, by a schema from elsewhere."""
 
@@ -72,8 +71,8 @@ class Catalogue:
     def parse(self, name: str, arguments: Mapping[str, Any]) -> tuple[TypedTool, Arguments, dict[str, Any]]:
         """The tool, its typed arguments, and the same arguments as plain values with every scalar in its right type."""
         tool = self.get(name)
-        if isinstance(tool, OwnParser):
-            return tool, *tool.parse(arguments)
+        if hasattr(tool, "parse"):
+            return tool, *cast("OwnParser", tool).parse(arguments)
         typed = parse(name, tool.argument_type, arguments)
         return tool, typed, msgspec.to_builtins(typed)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from threading import Event as Flag
 from typing import Any, TypeVar
 
+from palyra.domain import hands
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError, Unavailable
 from palyra.domain.tools import ToolResult
 
@@ -59,7 +60,7 @@ def family(about: str) -> Iterator[None]:
 
 async def off_loop(job: Callable[[Flag], T], *, settle: bool = False) -> T:
     stop = Flag()
-    work = asyncio.ensure_future(asyncio.to_thread(job, stop))
+    work = hands.everyday.do(job, stop)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:

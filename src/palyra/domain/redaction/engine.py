@@ -17,6 +17,8 @@ _DEPTH = 3  # base64 of JSON of base64 is as deep as real data goes
 _PASSES = 8  # taking a secret out can bring another to light; chains longer than this are made up
 _ECHO = 8  # a secret found once goes everywhere else in the text, if it is long enough not to be a word
 _ECHOES = 64  # so many are looked for; a text with more is a list of secrets, each with its own context
+_SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again
+_REMEMBERED = 4_096
 _RANK = {KNOWN: 0, "private-key": 1, "password": 8, "secret": 8, "key": 9}
 
 
@@ -44,6 +46,9 @@ class Redactor:
         self._key = key
         self._known = Known(known)
         self._learned = learned or Learned()
+        # Short texts without a secret, as far as was known then.
+        self._clean: set[str] = set()
+        self._clean_for = self._learned.known
 
     def with_known(self, known: Iterable[str]) -> "Redactor":
         """One that knows these as well; what is learned later, both learn."""
@@ -58,12 +63,24 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """`text` with a placeholder for each secret; the same object if there is none."""
-        for _ in range(_PASSES):
+        known = self._learned.known
+        if known is self._clean_for and text in self._clean:
+            return text
+        for turn in range(_PASSES):
             spans = self.spans(text)
             if not spans:
+                if not turn and len(text) <= _SHORT:
+                    self._remember(text, known)
                 break
             text = self.replace(text, spans)
         return text
+
+    def _remember(self, text: str, known: Known) -> None:
+        """`text` was clean with what was known when the look began. A set is replaced, never emptied: other threads look too."""
+        if known is not self._clean_for or len(self._clean) >= _REMEMBERED:
+            self._clean = set()
+            self._clean_for = known
+        self._clean.add(text)
 
     def redact_json(self, value: Any) -> Any:
         """The same for every string inside, keys too; a name that says "secret" counts as context for its value."""

@@ -1,0 +1,155 @@
+"""Threads for what would block the event loop. A hop there and back costs a fraction of what an executor's does.
+
+Few threads, because all of them share one interpreter lock with the event loop; more only while those there are stuck. What
+several finish in the same moment reaches the event loop as one wake-up.
+"""
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakMethod, ref
+
+T = TypeVar("T")
+
+# A job that waits longer than this, although every thread is busy, gets a thread more.
+_STUCK_S = 0.02
+
+
+class _Mail:
+    """Results on their way back to one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = ref(loop)
+        self._done: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._told = False
+
+    def put(self, future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+        self._done.append((future, result, error))
+        if not self._told:
+            self._told = True
+            loop = self._loop()
+            # A loop that is closed has nobody who waits.
+            with suppress(RuntimeError):
+                if loop is not None:
+                    loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        # First, so that whoever comes while this empties the queue tells again.
+        self._told = False
+        while self._done:
+            future, result, error = self._done.popleft()
+            if future.done():
+                continue
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+
+class _Direct:
+    """The way back to a thread that waits."""
+
+    def put(self, future: "Future[Any]", result: Any, error: BaseException | None) -> None:
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+
+_DIRECT = _Direct()
+_Job = tuple[Callable[..., Any], tuple[Any, ...], Any, _Mail | _Direct]
+
+
+class Hands:
+    """At least `least` threads once there is work, at most `most`."""
+
+    def __init__(self, name: str, *, least: int, most: int) -> None:
+        self._name = name
+        self._least = least
+        self._most = most
+        self._mail: WeakKeyDictionary[asyncio.AbstractEventLoop, _Mail] = WeakKeyDictionary()
+        self._fresh()
+        # A child made by fork has none of these threads.
+        fresh = WeakMethod(self._fresh)
+        os.register_at_fork(after_in_child=lambda: (forget := fresh()) and forget())
+
+    def _fresh(self) -> None:
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._taken = 0
+        self._given = 0
+        self._watching = False
+        self._growing = threading.Lock()
+
+    def do(self, job: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
+        """Run it on a thread. Cancelling the future drops a job that has not begun, and one that has goes on unheard."""
+        loop = asyncio.get_running_loop()
+        mail = self._mail.get(loop)
+        if mail is None:
+            mail = self._mail[loop] = _Mail(loop)
+        future: asyncio.Future[T] = loop.create_future()
+        self._given += 1
+        self._jobs.put((job, arguments, future, mail))
+        if len(self._threads) < self._least:
+            self._more()
+        elif not self._watching and len(self._threads) < self._most and self._given - self._taken > 0:
+            self._watching = True
+            loop.call_later(_STUCK_S, self._look, loop, self._taken)
+        return future
+
+    def ask(self, job: Callable[..., T], *arguments: Any) -> T:
+        """The same for a caller on another thread, who waits; never for one on the event loop."""
+        future: Future[T] = Future()
+        self._given += 1
+        self._jobs.put((job, arguments, future, _DIRECT))
+        if len(self._threads) < self._least:
+            self._more()
+        return future.result()
+
+    def _look(self, loop: asyncio.AbstractEventLoop, taken: int) -> None:
+        """Has anything been taken since? If not, and something waits, the threads there are stuck."""
+        self._watching = False
+        if self._given == self._taken or len(self._threads) >= self._most:
+            return
+        if self._taken == taken:
+            self._more()
+        self._watching = True
+        loop.call_later(_STUCK_S, self._look, loop, self._taken)
+
+    def _more(self) -> None:
+        with self._growing:
+            if len(self._threads) >= self._most:
+                return
+            thread = threading.Thread(target=self._work, args=(self._jobs,), name=f"{self._name}_{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self, jobs: "SimpleQueue[_Job | None]") -> None:
+        while (given := jobs.get()) is not None:
+            self._taken += 1
+            job, arguments, future, mail = given
+            # Not kept while waiting for the next.
+            del given
+            if not future.cancelled():
+                try:
+                    mail.put(future, job(*arguments), None)
+                except BaseException as error:  # noqa: BLE001  whatever it is, it belongs to whoever waits
+                    mail.put(future, None, error)
+            del job, arguments, future, mail
+
+    def close(self) -> None:
+        """Finish what was given, then end the threads. Waits for them, so call it off the event loop."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+
+# For short blocking work of any kind: files, paths, previews.
+everyday = Hands("hand", least=2, most=32)

@@ -1,0 +1,116 @@
+"""Work off the event loop: every result comes back, nothing waits behind what is stuck, and a cancel is heard."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from palyra.domain.hands import Hands
+
+
+def test_results_and_errors_come_back_to_whoever_asked() -> None:
+    hands = Hands("test", least=2, most=4)
+
+    def fails(number: int) -> int:
+        if number % 3 == 0:
+            raise ValueError(str(number))
+        return number * 2
+
+    async def many() -> list[int | BaseException]:
+        return await asyncio.gather(*(hands.do(fails, n) for n in range(300)), return_exceptions=True)
+
+    found = asyncio.run(many())
+    assert [x for x in found if isinstance(x, int)] == [n * 2 for n in range(300) if n % 3]
+    assert [str(x) for x in found if isinstance(x, ValueError)] == [str(n) for n in range(300) if n % 3 == 0]
+    # A second loop, after the first is closed.
+    assert asyncio.run(many())[1] == 2
+    hands.close()
+
+
+def test_nothing_waits_behind_what_is_stuck() -> None:
+    hands = Hands("test", least=2, most=8)
+    free = threading.Event()
+
+    async def run() -> str:
+        stuck = [hands.do(free.wait, 10) for _ in range(5)]
+        answer = await asyncio.wait_for(hands.do(lambda: "through"), 5)
+        free.set()
+        await asyncio.gather(*stuck)
+        return answer
+
+    assert asyncio.run(run()) == "through"
+    hands.close()
+
+
+def test_there_are_never_more_threads_than_allowed() -> None:
+    hands = Hands("test", least=1, most=3)
+    free = threading.Event()
+
+    async def run() -> int:
+        stuck = [hands.do(free.wait, 10) for _ in range(20)]
+        await asyncio.sleep(0.2)
+        running = sum(thread.name.startswith("test_") for thread in threading.enumerate())
+        free.set()
+        await asyncio.gather(*stuck)
+        return running
+
+    assert asyncio.run(run()) == 3
+    hands.close()
+
+
+def test_a_cancelled_job_that_has_not_begun_never_does() -> None:
+    hands = Hands("test", least=1, most=1)
+    free = threading.Event()
+    begun: list[str] = []
+
+    async def run() -> None:
+        first = hands.do(free.wait, 10)
+        second = hands.do(begun.append, "second")
+        second.cancel()
+        free.set()
+        await first
+        await hands.do(lambda: None)
+
+    asyncio.run(run())
+    assert begun == []
+    hands.close()
+
+
+def test_a_thread_can_ask_too() -> None:
+    hands = Hands("test", least=1, most=1)
+    assert hands.ask(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        hands.ask(lambda: 1 // 0)
+    hands.close()
+
+
+def test_closing_finishes_what_was_given() -> None:
+    hands = Hands("test", least=2, most=2)
+    done: list[int] = []
+
+    async def run() -> None:
+        for n in range(50):
+            hands.do(done.append, n)
+        await asyncio.get_running_loop().run_in_executor(None, hands.close)
+
+    asyncio.run(run())
+    assert sorted(done) == list(range(50))
+
+
+def test_a_forked_child_has_hands_of_its_own() -> None:
+    hands = Hands("test", least=2, most=2)
+    assert hands.ask(lambda: 1) == 1
+    in_child(lambda: hands.ask(lambda: 2) == 2)
+    hands.close()
+
+
+def in_child(works: Callable[[], bool]) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if works() else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
