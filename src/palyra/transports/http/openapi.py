@@ -32,8 +32,10 @@ def document(routes: Sequence[Route[Any, Any]], version: str) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema_of, components)
-    for kind in _only_for_queries(routes):
-        components.pop(kind, None)
+    bodies = {route.body for route in routes}
+    for query in {route.query for route in routes} - bodies:
+        # Query types stand in the document as parameters, not as schemas.
+        components.pop(_component(schema_of[query]), None)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Palyra", "version": version, "summary": "The HTTP API of the daemon"},
@@ -48,10 +50,9 @@ def document(routes: Sequence[Route[Any, Any]], version: str) -> dict[str, Any]:
     }
 
 
-def _only_for_queries(routes: Sequence[Route[Any, Any]]) -> set[str]:
-    """Query types stand in the document as parameters, not as schemas."""
-    bodies = {route.body for route in routes}
-    return {route.query.__name__ for route in routes if route.query not in bodies}
+def _component(schema: dict[str, Any]) -> str:
+    """The name that a type has in the document: longer than its own where two are called the same."""
+    return str(schema["$ref"]).rpartition("/")[2]
 
 
 def _operation(route: Route[Any, Any], schema_of: dict[Any, Any], components: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def _operation(route: Route[Any, Any], schema_of: dict[Any, Any], components: di
     }
     if route.scope is not None:
         operation["description"] = f"Needs a token with scope {route.scope} or more."
-    parameters = [*_path_parameters(route), *_query_parameters(route, components), *_header_parameters(route)]
+    parameters = [*_path_parameters(route), *_query_parameters(route, schema_of, components), *_header_parameters(route)]
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
@@ -87,10 +88,10 @@ def _path_parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _query_parameters(route: Route[Any, Any], components: dict[str, Any]) -> list[dict[str, Any]]:
+def _query_parameters(route: Route[Any, Any], schema_of: dict[Any, Any], components: dict[str, Any]) -> list[dict[str, Any]]:
     if route.query is Nothing:
         return []
-    schema = components[route.query.__name__]
+    schema = components[_component(schema_of[route.query])]
     required = schema.get("required", [])
     return [
         {"name": name, "in": "query", "required": name in required, "schema": _without_empty_default(each)}
