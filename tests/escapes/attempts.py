@@ -210,8 +210,8 @@ NETWORK = {
     "an abstract Unix socket": Attempt(
         python('import socket; s = socket.socket(socket.AF_UNIX); s.connect("\\0{name}"); print(s.recv(99))'), works_bare=True
     ),
-    "sockets of the host's services": Attempt(
-        "ls /var/run/docker.sock /run/dbus/system_bus_socket /tmp/.X11-unix /run/systemd/private && echo ESCAPED"
+    "where the host's services have their sockets": Attempt(
+        "ls /run /var/run >/dev/null && echo ESCAPED; (: <> /var/run/docker.sock) && echo ESCAPED", works_bare=True
     ),
     "data in a question to a name server": Attempt(
         python(
