@@ -163,9 +163,10 @@ def test_suggestions_come_from_the_tape(tmp_path: Path) -> None:
 def test_a_month_of_approvals_is_gone_through_in_seconds() -> None:
     given = [(patch(f"src/m{number % 100}/f{number}.py"), "allow") for number in range(1_500)]
     given += [(patch(f"src/m{number}/key"), "deny") for number in range(0, 100, 10)]
-    began = time.perf_counter()
+    # The time of this thread alone: a busy machine must not fail it.
+    began = time.thread_time()
     found = suggested(*given)
-    assert time.perf_counter() - began < 20
+    assert time.thread_time() - began < 20
     assert found.passing == 1_500
     assert len(found.permits) == 90 + 150
 
