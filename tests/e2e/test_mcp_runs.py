@@ -66,7 +66,7 @@ def test_a_permitted_call_goes_through_policy_tape_and_labels_like_any_other(tmp
             assert found["tool.decided"]["verdict"] == "allow"
             finished = found["tool.finished"]
             assert (finished["outcome"], finished["text"]) == ("ok", "5")
-            assert finished["label"] == {"integrity": "untrusted", "sources": ["mcp:s"]}
+            assert (finished["label"]["integrity"], finished["label"]["sources"]) == ("untrusted", ["mcp:s"])
             assert finished["attestation"]["tier"] == ("C" if transport == "stdio" else "none")
             assert "effect" not in found["tool.proposed"], "once is what is left out"
             # The next call of the same conversation has seen what others wrote: it cannot run unattended.
