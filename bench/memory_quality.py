@@ -109,7 +109,9 @@ def _measured(daemon: DaemonProcess, given: Collection) -> list[Table]:
         def ask(text: str) -> tuple[list[int], float]:
             query = urlencode({"text": text, "session_id": session_id, "limit": _TOP})
             found = daemon.get(f"/v1/memory/search?{query}")["found"]
-            return [numbers[each["item"]["memory_id"]] for each in found], found[0]["score"] if found else 0.0
+            return [numbers[each["item"]["memory_id"]] for each in found], max(
+                (each["parts"]["own"] for each in found), default=0.0
+            )
 
         ours = [ask(question.text) for question in given.questions]
         nothing = [ask(text)[1] for text in given.unanswered]
@@ -204,7 +206,7 @@ def _categories(questions: Sequence[Question], found: Sequence[list[int]]) -> Ta
 
 
 def _threshold(given: Collection, answered: list[float], nothing: list[float]) -> Table:
-    """Whether the best score tells a question with an answer from one without."""
+    """Whether the best item by itself tells a question with an answer from one without."""
     pairs = [(high > low) + (high == low) / 2 for high in answered for low in nothing]
     above = sum(score >= INJECTION_THRESHOLD for score in answered)
     below = sum(score < INJECTION_THRESHOLD for score in nothing)

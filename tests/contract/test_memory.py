@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.labels import Label
-from palyra.domain.memory import Item, NewMemory, ScopeKind, Where
+from palyra.domain.memory import INJECTION_THRESHOLD, Item, NewMemory, ScopeKind, Where
 from palyra.journal import memory as rows
 from palyra.journal import memory_index, tape
 from palyra.journal.sqlite_files import inspect
@@ -152,7 +152,7 @@ def test_pinned_items_come_first_and_the_prompt_stays_small(tmp_path: Path) -> N
             assert recalled[0].item.memory_id == pinned.memory_id
             assert len(recalled) <= 5
             assert sum(each.tokens for each in recalled) <= 800
-            assert all(each.score >= 0.39 for each in recalled[1:])
+            assert all(each.score >= INJECTION_THRESHOLD for each in recalled[1:])
             assert [each.item.text for each in await memory.recall(ME, "weather")] == ["Answer in Czech"]
 
     asyncio.run(work())

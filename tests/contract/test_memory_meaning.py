@@ -72,7 +72,8 @@ def test_our_own_set_is_found_and_questions_without_an_answer_stay_below_the_thr
             await remember(memory, ME, *(text for text, _ in ANSWERED))
             await settled(memory)
             first = [await found(memory, ME, question, 1) == [text] for text, question in ANSWERED]
-            scores = [(await memory.search(ME, question, 1)).found[0].score for question in UNANSWERED]
+            scores = [(await memory.search(ME, question, 1)).found[0].parts.own for question in UNANSWERED]
+            assert not any([await memory.recall(ME, question) for question in UNANSWERED])
             assert sum(first) / len(first) >= 0.8
             assert sum(score < INJECTION_THRESHOLD for score in scores) / len(scores) >= 0.95
             assert all(0 <= score <= 1 for score in scores)

@@ -81,7 +81,7 @@ def search(state: State, text: tuple[str, ...], session: str, limit: int, explai
         state.out.json(searched)
         return
     for each in searched.found:
-        mark = "" if each.score >= searched.threshold else "  (too far to be told to the agent)"
+        mark = "" if max(each.score, each.parts.own) >= searched.threshold else "  (too far to be told to the agent)"
         state.out.line(f"{each.score:.2f}  {each.item.memory_id}  {one_line(each.item.text, 200)}{mark}")
         if explain:
             parts = ", ".join(f"{name} {getattr(each.parts, name):.2f}" for name in each.parts.__struct_fields__)

@@ -15,8 +15,8 @@ State = Literal["active", "review", "superseded", "forgotten", "rejected"]
 Written = Literal["user", "tool", "learned", "import"]
 
 LONGEST_TEXT = 4_000
-# Above this a question found something; calibrated by `make bench-memory`.
-INJECTION_THRESHOLD = 0.39
+# A question found something if the best item reaches this by itself, without its neighbours; calibrated by `make bench-memory`.
+INJECTION_THRESHOLD = 0.31
 MOST_INJECTED = 5
 MOST_PINNED_INJECTED = 3
 INJECTED_TOKENS = 800
@@ -100,11 +100,12 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class ScoreParts(Struct, frozen=True):
-    """What a score is made of, each in 0 to 1: how much of the question's words it has, how near its meaning is, the best of its
-    neighbours, how recent it is, how sure we are."""
+    """What a score is made of, each in 0 to 1: how much of the question's words it has, how near its meaning is, what these two
+    come to, the best of its neighbours, how recent it is, how sure we are."""
 
     words: float
     meaning: float
+    own: float
     neighbour: float
     recency: float
     confidence: float

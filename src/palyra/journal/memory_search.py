@@ -159,7 +159,9 @@ def _recency(each: _Seen, now_ms: int) -> float:
 
 
 def _parts(each: _Seen, now_ms: int) -> ScoreParts:
-    rounded = (round(value, 4) for value in (each.words, each.meaning, each.neighbour, _recency(each, now_ms), each.confidence))
+    rounded = (
+        round(value, 4) for value in (each.words, each.meaning, each.base, each.neighbour, _recency(each, now_ms), each.confidence)
+    )
     return ScoreParts(*rounded)
 
 

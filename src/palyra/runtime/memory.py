@@ -41,7 +41,10 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 class Searched(Struct, frozen=True):
-    """Results, best first. `words_only` is set when meanings could not be searched, and says why."""
+    """Results, best first. If no item's own part reaches the threshold, nothing of them is told to the agent.
+
+    `words_only` is set when meanings could not be searched, and says why.
+    """
 
     found: list[Found]
     threshold: float
@@ -218,8 +221,10 @@ class Memory:
         for item in await self._db.read(pinned):
             found = scores.pop(item.memory_id, None)
             chosen.append(Recalled(item, found.score if found else 0.0, found.parts if found else None, _tokens(item)))
+        # Neighbours help to rank; that there is an answer at all, some item must show by itself.
+        answered = any(each.parts.own >= searched.threshold for each in searched.found)
         for found in scores.values():
-            if found.score >= searched.threshold:
+            if answered and max(found.score, found.parts.own) >= searched.threshold:
                 chosen.append(Recalled(found.item, found.score, found.parts, _tokens(found.item)))
         return _within(chosen, limit_tokens)
 
