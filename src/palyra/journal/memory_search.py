@@ -38,8 +38,8 @@ _SURE_WEIGHT = 0.05
 _HALF_LIFE_MS = 180 * 86_400_000
 _BEST_OF_EACH = 160
 # Of those nearest by their signs so many are looked at more closely, and of these so many exactly.
-_COMPARED_BY_SIGNS = 16_000
-_COMPARED_EXACTLY = 1_200
+_COMPARED_BY_SIGNS = 60_000
+_COMPARED_EXACTLY = 4_000
 _MOST_QUESTION_TERMS = 48
 
 
