@@ -72,13 +72,13 @@ def test_two_tools_cannot_have_the_same_name() -> None:
         Catalogue([List(Fence()), List(Fence())])
 
 
-def test_schemas_are_closed_and_have_no_references() -> None:
+def test_schemas_are_small_and_have_no_references() -> None:
     for spec in catalogue().specs():
         text = json.dumps(spec.parameters)
         assert "$ref" not in text
         assert "$defs" not in text
         assert spec.parameters["type"] == "object"
-        assert spec.parameters["additionalProperties"] is False
+        assert not {"additionalProperties", "maximum", "maxLength", "title"} & set(text.replace(chr(34), " ").split())
 
 
 def test_a_nested_type_is_written_out_in_its_place() -> None:

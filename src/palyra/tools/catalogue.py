@@ -201,6 +201,11 @@ def _word(wanted: inspect.Type) -> str:
             return "value"
 
 
+# A title repeats the type's name. A limit is enforced here and named when it is broken: telling it every time costs more tokens
+# than telling it when needed.
+_NOT_SHOWN = frozenset({"$defs", "title", "minLength", "maxLength", "minimum", "maximum", "maxItems", "pattern"})
+
+
 # --- schemas ----------------------------------------------------------------------------------------------------------
 
 
@@ -219,10 +224,14 @@ def _inline(node: Any, defs: Mapping[str, Any]) -> Any:
         return node
     if "$ref" in node:
         return _inline(defs[node["$ref"].rsplit("/", 1)[1]], defs)
-    # A title repeats the type's name; an empty default says nothing that "not required" does not.
-    kept = {key: value for key, value in node.items() if key not in ("$defs", "title")}
-    if "default" in kept and kept["default"] in ("", [], None, False):
+    kept = {key: value for key, value in node.items() if key not in _NOT_SHOWN}
+    # An empty default says nothing that "not required" does not.
+    if "default" in kept and kept["default"] in ("", [], {}, None, False):
         del kept["default"]
+    if kept.get("required") == []:
+        del kept["required"]
+    if kept.get("additionalProperties") is False:
+        del kept["additionalProperties"]
     return {
         key: {name: _inline(each, defs) for name, each in value.items()} if key == "properties" else _inline(value, defs)
         for key, value in kept.items()

@@ -22,7 +22,7 @@ class ListArguments(Arguments, frozen=True, kw_only=True):
     path: str = "."
     depth: Annotated[int, Meta(ge=1, le=16, description="Levels")] = 1
     limit: Annotated[int, Meta(ge=1, le=1000, description="Entries")] = 200
-    ignored: Annotated[bool, Meta(description="Also what .gitignore leaves out")] = False
+    ignored: Annotated[bool, Meta(description="Also what .gitignore names")] = False
 
 
 class List(FileTool):

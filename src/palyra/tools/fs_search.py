@@ -30,13 +30,13 @@ _REGEX_MEMORY = 1 << 20
 
 
 class SearchArguments(Arguments, frozen=True, kw_only=True):
-    pattern: Annotated[str, Meta(min_length=1, max_length=1000, description="RE2 syntax, matched within a line")]
+    pattern: Annotated[str, Meta(min_length=1, max_length=1000, description="RE2, within a line")]
     path: str = "."
-    glob: Annotated[str, Meta(max_length=500, description="Files to search, e.g. *.py or src/**/*.ts")] = ""
+    glob: Annotated[str, Meta(max_length=500, description="e.g. src/**/*.ts")] = ""
     ignore_case: bool = False
     context: Annotated[int, Meta(ge=0, le=10, description="Lines around each match")] = 0
     limit: Annotated[int, Meta(ge=1, le=1000, description="Matches")] = 100
-    ignored: Annotated[bool, Meta(description="Also what .gitignore leaves out")] = False
+    ignored: Annotated[bool, Meta(description="Also what .gitignore names")] = False
 
 
 class _Search(Struct):

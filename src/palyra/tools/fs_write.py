@@ -17,10 +17,10 @@ _MOST_BYTES = 1 << 20
 
 
 class WriteArguments(Arguments, frozen=True, kw_only=True):
-    path: Annotated[str, Meta(description="In the workspace; missing folders are made")]
+    path: Annotated[str, Meta(description="Folders are made")]
     content: Annotated[str, Meta(description="The whole new content")]
     expected_sha256: Annotated[
-        str, Meta(pattern=r"^([0-9a-f]{12,64})?$", description="Refuse if the file is not this one (12 digits or more)")
+        str, Meta(pattern=r"^([0-9a-f]{12,64})?$", description="Refuse if the file is another")
     ] = ""
 
 

@@ -43,22 +43,22 @@ _SHOWN_HEADERS = frozenset({"etag", "last-modified", "retry-after", "link"})
 
 
 class FetchArguments(Arguments, frozen=True, kw_only=True):
-    url: Annotated[str, Meta(description="http or https")]
+    url: Annotated[str, Meta(description="http(s)")]
     method: Literal["GET", "HEAD"] = "GET"
-    headers: Annotated[dict[str, str], Meta(description=f"Any of {', '.join(sorted(_HEADERS))}")] = {}
-    form: Annotated[Form, Meta(description="raw: HTML as it came")] = field(default="text", name="as")
-    hosts: Annotated[tuple[str, ...], Meta(description="Further hosts that redirects may lead to", max_length=_MOST_HOSTS)] = ()
-    auth: Annotated[str, Meta(description="vault:NAME, sent as Authorization to the first host only")] = ""
+    headers: dict[str, str] = {}
+    form: Annotated[Form, Meta(description="raw keeps HTML")] = field(default="text", name="as")
+    hosts: Annotated[tuple[str, ...], Meta(description="Redirects may lead here too", max_length=_MOST_HOSTS)] = ()
+    auth: Annotated[str, Meta(description="vault:NAME, sent to the first host")] = ""
 
 
 class PostArguments(Arguments, frozen=True, kw_only=True):
-    url: Annotated[str, Meta(description="http or https")]
+    url: Annotated[str, Meta(description="http(s)")]
     body: Annotated[str, Meta(max_length=_MOST_BODY)] = ""
     content_type: str = "application/json"
-    headers: Annotated[dict[str, str], Meta(description=f"Any of {', '.join(sorted(_HEADERS))}")] = {}
-    form: Annotated[Form, Meta(description="raw: HTML as it came")] = field(default="text", name="as")
-    hosts: Annotated[tuple[str, ...], Meta(description="Further hosts that redirects may lead to", max_length=_MOST_HOSTS)] = ()
-    auth: Annotated[str, Meta(description="vault:NAME, sent as Authorization to the first host only")] = ""
+    headers: dict[str, str] = {}
+    form: Annotated[Form, Meta(description="raw keeps HTML")] = field(default="text", name="as")
+    hosts: Annotated[tuple[str, ...], Meta(description="Redirects may lead here too", max_length=_MOST_HOSTS)] = ()
+    auth: Annotated[str, Meta(description="vault:NAME, sent to the first host")] = ""
 
 
 def tools(
