@@ -101,9 +101,7 @@ class App:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         answer = msgspec.json.encode({"session_id": run, "run_id": run, "seq": 0})
-        await send(
-            {"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(answer)).encode())]}
-        )
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(answer)).encode())]})
         await send({"type": "http.response.body", "body": answer})
 
     async def _work(self, run: str, text: str) -> None:

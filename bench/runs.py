@@ -100,7 +100,9 @@ def tables() -> Iterator[Table]:
         rows = []
         for at_once, total in LEVELS:
             # Turn and turn about, so that both meet the same machine.
-            bare_rounds, rounds = zip(*((throughput(bare, at_once, total // 2), throughput(daemon, at_once, total // 2)) for _ in range(2)), strict=True)
+            bare_rounds, rounds = zip(
+                *((throughput(bare, at_once, total // 2), throughput(daemon, at_once, total // 2)) for _ in range(2)), strict=True
+            )
             (bare_ms, bare_per_s), (cpu_ms, per_s) = _mean(bare_rounds), _mean(rounds)
             rows.append(
                 (

@@ -24,9 +24,7 @@ def _artifact(artifact_id: str, session_id: str) -> tuple[bytes, Label] | None:
 
 def catalogue(*forbidden: str) -> Catalogue:
     fence = Fence(forbidden)
-    return Catalogue(
-        [*standard.tools(fence, _artifact), *rehearsal.tools(fence)]
-    )
+    return Catalogue([*standard.tools(fence, _artifact), *rehearsal.tools(fence)])
 
 
 def context(workspace: Path, call_id: str = "call") -> CallContext:

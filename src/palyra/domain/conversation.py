@@ -28,6 +28,7 @@ from palyra.domain.events import (
     RunStarted,
     SessionCompacted,
     SessionReset,
+    SessionRestored,
     ToolDecided,
     ToolFinished,
     ToolProposed,
@@ -39,6 +40,8 @@ from palyra.domain.events import (
 from palyra.domain.ids import ApprovalId, RunId
 from palyra.domain.labels import Label
 from palyra.domain.run_state import TERMINAL, RunState
+
+_MOST_NAMED = 20
 
 
 @dataclass(slots=True)
@@ -164,6 +167,8 @@ class Conversation:
                 # A summary says what was read in other words: it is as untrusted and as private as all of that.
                 self.label = labels.merge(self.label, event.label)
                 self.turns = [Summary(seq, seq, event.summary, self.label), *kept]
+            case SessionRestored():
+                self._restore(event, offset)
             case ToolUndone():
                 self._undo(event)
             case _ if run_id:
@@ -176,6 +181,21 @@ class Conversation:
             if run.begun:
                 self._join_inputs(run, self.seq, self.seq)
         self.runs.clear()
+
+    def _restore(self, event: SessionRestored, offset: int) -> None:
+        """Whoever folds a tape passes over what does not count any more (`time_travel.surviving`): a fold cannot go back itself."""
+        if event.conversation:
+            self.turns = [turn for turn in self.turns if turn.seq <= event.to_seq + offset]
+            self.cut_off()
+        left = _named(event.left)
+        if not event.conversation:
+            self.notes.append(
+                f"The user put files back as they were earlier ({_named(tuple(each.path for each in event.changes))})."
+            )
+        elif not event.files:
+            self.notes.append("The user took the conversation back to here. What you changed in files afterwards is still in them.")
+        if left:
+            self.notes.append(f"Somebody else had changed these files, so they were left as they are: {left}.")
 
     def _undo(self, event: ToolUndone) -> None:
         found = self.find_call(event.call_id)
@@ -285,6 +305,11 @@ class Conversation:
                     if call.call.id == call_id:
                         return turn, call
         return None
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return ", ".join(paths[:_MOST_NAMED]) + more
 
 
 def window(turns: Iterable[Turn], from_seq: int) -> list[Turn]:

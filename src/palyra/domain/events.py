@@ -341,8 +341,17 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"
 
 
 class SessionRestored(Event, frozen=True, kw_only=True, tag="session.restored"):
+    """The session was taken back to an entry of its own tape; the tape stays whole.
+
+    `conversation`: what lies between that entry and this one is no longer part of the conversation, as if it were branched there.
+    `files`: what the session changed since was put back, except `left`, which somebody else had changed.
+    """
+
     to_seq: int
     changes: tuple[FileChange, ...] = ()
+    conversation: bool = True
+    files: bool = True
+    left: tuple[str, ...] = ()
 
 
 class SessionRuled(Event, frozen=True, kw_only=True, tag="session.ruled"):
