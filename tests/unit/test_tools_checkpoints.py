@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, PalyraError
 from palyra.domain.events import FileChange
-from palyra.tools import checkpoints
+from palyra.tools import checkpoints, snapshots
 from palyra.tools.changing import ChangingTool
 from palyra.tools.checkpoints import Reversible, Sealer
 from tests.tools_at_work import call, catalogue, context, parsed, tree
@@ -199,7 +199,7 @@ def test_restoring_gives_back_any_state_from_any_point_of_the_call(
         put(name, content)
     state = tree(folder)
     digests = {
-        str(folder / name): checkpoints._digest(content) if content is not None else ""
+        str(folder / name): snapshots.digest_of(content) if content is not None else ""
         for name, content in zip(names, after, strict=True)
     }
     blob = checkpoints.capture(names, str(folder), digests)

@@ -81,6 +81,16 @@ def inherit(tx: Tx, parent_id: str, parent_seq: int, child_id: str, owner: str) 
         _insert(tx, child_id, each)
 
 
+def bring_back(tx: Tx, session_id: str, by: str, seq: int) -> None:
+    """Put in force again what was in force after an entry and is not now. What was laid down since stays: fewer is never meant."""
+    known = {rule.words for rule in of_session(tx, session_id)}
+    missing = [rule for rule in as_of(tx, session_id, seq) if rule.words not in known]
+    if missing:
+        tape.append(tx, session_id, by, [SessionRuled(rule_id=each.rule_id, words=each.words) for each in missing])
+    for each in missing:
+        _insert(tx, session_id, each)
+
+
 def as_of(tx: Tx, session_id: str, seq: int) -> list[SessionRule]:
     """The rules that were in force after an entry of a tape."""
     rows = tx.all(

@@ -4,10 +4,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from palyra.domain import time_travel
 from palyra.domain.errors import Forbidden, NotFound
 from palyra.domain.events import SessionBranched, SessionChanged, SessionCreated, SessionReset
 from palyra.domain.ids import SessionId
-from palyra.journal import rules, tape
+from palyra.journal import rules, tape, travels
 from palyra.journal.database import Tx
 
 TITLE_LENGTH = 72
@@ -195,33 +196,56 @@ class Stretch(Struct, frozen=True):
     offset: int
 
 
-def lineage(tx: Tx, session: Session) -> list[Stretch]:
+def lineage(tx: Tx, session: Session, upto: int | None = None) -> list[Stretch]:
     """The stretches a session's conversation is folded from, oldest first: its ancestors', then its own.
 
-    Going back ends where the window begins, or where an ancestor's conversation began anew.
+    Going back ends where the window begins, or where the conversation began anew; what the session was taken back over is passed
+    over. With `upto` the conversation is meant as it was after that entry, whatever the window is now.
     """
-    stretches = [Stretch(session.session_id, max(1, session.fold_from), _EVERYTHING, 0)]
+    window = session.fold_from if upto is None else -_EVERYTHING
+    stretches, whole = _stretches(tx, session.session_id, window, _EVERYTHING if upto is None else upto, 0)
     offset, at = 0, session
-    while at.parent_id and session.fold_from + offset <= 0:
-        upto = at.parent_seq
-        offset += upto
+    while whole and at.parent_id and window + offset <= 0:
+        offset += at.parent_seq
         parent = find(tx, session_id=at.parent_id)
         if parent is None:
             break
-        first = max(1, session.fold_from + offset, _last_reset(tx, parent.session_id, upto))
-        stretches.append(Stretch(parent.session_id, first, upto, -offset))
-        if first > 1:
-            break
+        earlier, whole = _stretches(tx, parent.session_id, window + offset, at.parent_seq, offset)
+        stretches += earlier
         at = parent
     return stretches[::-1]
 
 
-def _last_reset(tx: Tx, tape_id: str, upto: int) -> int:
-    """Where the conversation last began anew at or before a position."""
+def _stretches(tx: Tx, tape_id: str, window: int, upto: int, offset: int) -> tuple[list[Stretch], bool]:
+    """What counts of one tape, newest first, and whether it counts from its beginning on."""
+    found: list[Stretch] = []
+    for begin, end in reversed(time_travel.surviving(travels.returns(tx, tape_id), upto)):
+        first = max(begin, window, _last_reset(tx, tape_id, begin, end))
+        if first <= end:
+            found.append(Stretch(tape_id, first, end, -offset))
+        if first > begin:
+            return found, False
+    return found, True
+
+
+def _last_reset(tx: Tx, tape_id: str, begin: int, end: int) -> int:
+    """Where the conversation last began anew between two entries, if it did."""
     row = tx.one(
-        "SELECT max(seq) FROM entries WHERE tape = :tape AND seq <= :upto AND kind = 'session.reset'", tape=tape_id, upto=upto
+        "SELECT max(seq) FROM entries WHERE tape = :tape AND seq BETWEEN :begin AND :end AND kind = 'session.reset'",
+        tape=tape_id,
+        begin=begin,
+        end=end,
     )
-    return int(row[0]) if row and row[0] else 1
+    return int(row[0]) if row and row[0] else begin
+
+
+def fold_anew(tx: Tx, session_id: str) -> None:
+    """The next fold of the conversation looks for its beginning itself: where the window was says nothing any more."""
+    tx.run(
+        "UPDATE sessions SET fold_from = CASE WHEN parent_id = '' THEN 1 ELSE :all END WHERE session_id = :id",
+        all=-_EVERYTHING,
+        id=session_id,
+    )
 
 
 def ancestors(tx: Tx, session_id: str) -> list[str]:

@@ -111,7 +111,7 @@ def effect_of_call(tx: Tx, session_id: str, call_id: str) -> list[EffectRow]:
 def _effects(tx: Tx, which: str, wanted: str) -> list[EffectRow]:
     rows = tx.all(
         f"""SELECT call_id, session_id, run_id, tool, position, undone_ms FROM effects
-        WHERE {which} ORDER BY position DESC LIMIT 1000""",
+        WHERE {which} AND tool NOT IN ('@undo', '@rewind') ORDER BY position DESC LIMIT 1000""",
         id=wanted,
     )
     return [EffectRow(*row) for row in rows]
