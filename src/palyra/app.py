@@ -44,6 +44,8 @@ from palyra.runtime.memory_embedding import Embedding
 from palyra.runtime.memory_keeper import SessionKeeper
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.pictures import Gallery
+from palyra.runtime.project_files import ProjectFiles
+from palyra.runtime.recalling import Recalling
 from palyra.runtime.routing import Models, Target
 from palyra.runtime.rules import Rules
 from palyra.runtime.runs import Runs
@@ -179,7 +181,16 @@ async def start(
     lives = LiveSessions(db)
     shelf = Shelf(db, catalogue, redactor, home / "skills", _lent_to_skills(forbidden, vault, resolver))
     await shelf.open()
-    model_turns = ModelTurns(hub, models, Assembler(catalogue.specs, shelf.index), Gallery(db), redactor, clock)
+    model_turns = ModelTurns(
+        hub,
+        models,
+        Assembler(catalogue.specs, shelf.index),
+        ProjectFiles(redactor),
+        Recalling(memory),
+        Gallery(db),
+        redactor,
+        clock,
+    )
     settings = _settings(loaded.config)
     judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)

@@ -16,6 +16,7 @@ from palyra.domain.verdicts import SessionRule
 from palyra.journal import rules, sessions, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
+from palyra.runtime.measure import Measure
 
 MOST_IDLE = 64
 
@@ -23,13 +24,14 @@ MOST_IDLE = 64
 class LiveSession:
     """One session's conversation and rules, exact as of the last commit. `users` counts those who need it to stay."""
 
-    __slots__ = ("conversation", "rules", "session", "users")
+    __slots__ = ("conversation", "rules", "session", "sizes", "users")
 
     def __init__(self, session: Session, conversation: Conversation, laid_down: tuple[SessionRule, ...] = ()) -> None:
         self.session = session
         self.conversation = conversation
         # Beside the conversation, not folded from it: a window that slides past a rule does not lift it.
         self.rules = laid_down
+        self.sizes = Measure()
         self.users = 0
 
     def apply(self, entry: Appended) -> None:

@@ -87,6 +87,8 @@ class Memory:
         self._settle_files = settle_files
         self._codes = embedding.codes
         self.embedding = embedding
+        # Counts what was written since the start: whoever remembers an answer knows by it whether that still holds.
+        self.changes = 0
 
     async def where(self, principal: str, session_id: str = "") -> Where:
         """From where one looks who is in this session."""
@@ -175,10 +177,15 @@ class Memory:
 
     async def _write(self, step: Callable[[Tx], T]) -> T:
         result = await self._db.write(step)
+        self.changes += 1
         self.embedding.wake()
         return result
 
     # --- looking ------------------------------------------------------------------------------------------------------
+
+    async def any_for(self, principal: str) -> bool:
+        """Whether anything at all is remembered for somebody."""
+        return await self._db.read(lambda tx: bool(memory_index.everything_of(tx, principal)))
 
     async def get(self, principal: str, memory_id: str) -> Item:
         return await self._db.read(lambda tx: memory.get(tx, principal, memory_id))

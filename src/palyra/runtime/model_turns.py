@@ -16,10 +16,14 @@ from palyra.domain.ids import CallId
 from palyra.domain.messages import Channel, Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
 from palyra.domain.redaction import Redactor
 from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_failure
+from palyra.runtime import around
+from palyra.runtime.around import Around
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.clock import Clock
 from palyra.runtime.hub import Hub
 from palyra.runtime.pictures import Gallery
+from palyra.runtime.project_files import ProjectFiles
+from palyra.runtime.recalling import Recalling
 from palyra.runtime.routing import Models, Route, Target
 from palyra.runtime.working import Interrupted, Working
 
@@ -106,10 +110,22 @@ def _nothing_told() -> asyncio.Future[None]:
 
 
 class ModelTurns:
-    def __init__(self, hub: Hub, models: Models, assembler: Assembler, gallery: Gallery, redactor: Redactor, clock: Clock) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        models: Models,
+        assembler: Assembler,
+        projects: ProjectFiles,
+        recalling: Recalling,
+        gallery: Gallery,
+        redactor: Redactor,
+        clock: Clock,
+    ) -> None:
         self.hub = hub
         self.models = models
         self._assembler = assembler
+        self._projects = projects
+        self._recalling = recalling
         self._gallery = gallery
         self.redactor = redactor
         self.clock = clock
@@ -118,8 +134,9 @@ class ModelTurns:
         """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
         route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
+        nearby = await self._look_around(run)
         images = await self._gallery.of(run.live.conversation)
-        prepared = self._prepare(run, route, 0, images, continuing=continuing)
+        prepared = await self._prepare(run, route, 0, images, nearby, continuing=continuing)
         turn = run.progress.turns + 1
         while True:
             target = route.targets[index]
@@ -139,7 +156,7 @@ class ModelTurns:
                     index, attempt, why = index + 1, 0, f"{target.provider}: {failure.failure}"
                 elif not await self._pause(run, wait_ms):
                     continue
-                prepared = self._prepare(run, route, index, images, continuing=continuing, why=why)
+                prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing, why=why)
                 continue
             stream.finish()
             # The input must be on the tape before the answer to it.
@@ -168,14 +185,32 @@ class ModelTurns:
         breaker.succeeded()
         return reply
 
-    def _prepare(
-        self, run: Working, route: Route, index: int, images: Mapping[str, Image], *, continuing: bool, why: str = ""
+    async def _look_around(self, run: Working) -> Around:
+        """The project's notes and what is remembered: looked up once, so that every turn of a run is shown the same."""
+        if run.around is None:
+            recalled = await self._recalling.look(run)
+            memory = around.render(recalled) if recalled else ""
+            run.around = Around(await self._projects.of(run.workspace), recalled, memory)
+        return run.around
+
+    async def _prepare(
+        self,
+        run: Working,
+        route: Route,
+        index: int,
+        images: Mapping[str, Image],
+        nearby: Around,
+        *,
+        continuing: bool,
+        why: str = "",
     ) -> "_Prepared":
         """The request for a target. A new route is told at once, because people want to know who is being asked; what was
         assembled for a later turn goes with the reply."""
         target = route.targets[index]
+        conversation, sizes = run.live.conversation, run.live.sizes
+        await self._assembler.measure(conversation, run.progress, target, nearby, sizes)
         assembled = self._assembler.assemble(
-            run.live.conversation, run.progress, target, run.workspace, continuing=continuing, images=images
+            conversation, run.progress, target, run.workspace, continuing=continuing, images=images, around=nearby, sizes=sizes
         )
         if run.progress.turns and not why:
             return _Prepared(assembled.request, (assembled.event,), _nothing_told())

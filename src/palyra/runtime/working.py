@@ -9,6 +9,7 @@ from palyra.domain.events import AnyEvent
 from palyra.domain.ids import RunId
 from palyra.journal import tape
 from palyra.journal.database import Appended, Database
+from palyra.runtime.around import Around
 from palyra.runtime.live import LiveSession
 
 T = TypeVar("T")
@@ -31,6 +32,8 @@ class Working:
         self._interrupting = False
         # True while something runs that must not be cut short by an interrupt or a shutdown.
         self.in_effect = False
+        # What goes around the conversation in this run, once it has been looked up.
+        self.around: Around | None = None
 
     @property
     def session_id(self) -> str:
