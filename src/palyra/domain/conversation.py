@@ -249,7 +249,7 @@ class Conversation:
             told = tuple(self.notes) if notes is None else notes
             self.turns.append(UserTurn(seq, run.run_id, run.accepted_seq, joined, told))
             self.notes.clear()
-            self.label = labels.join([self.label, *(event.label for event in joined)])
+            self.label = labels.join([self.label, *(event.brings for event in joined)])
 
     def _reply(self, run: RunProgress, seq: int, event: ModelReplied) -> None:
         turn = ModelTurn(seq, run.run_id, run.accepted_seq, event, [CallProgress(call) for call in event.calls])

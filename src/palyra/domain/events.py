@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.domain.ids import ApprovalId, ArtifactId, CallId, RunId, SessionId
-from palyra.domain.labels import CLEAN, Label
+from palyra.domain.labels import CLEAN, Label, join
 from palyra.domain.messages import FailureClass, Native, StopReason, Usage
 from palyra.domain.tools import Capability, Effect, Outcome, Preview, Scope, Subject, Tier
 from palyra.domain.verdicts import Origin, Risk, SessionRule
@@ -20,6 +20,7 @@ WaitReason = Literal["approval", "budget", "child", "in_doubt", "paused"]
 ApprovalAbout = Literal["tool", "in_doubt", "budget"]
 Decision = Literal["allow", "deny", "expired", "withdrawn", "happened", "again", "skip"]
 GrantScope = Literal["once", "session", "timed", "always"]
+ReferenceKind = Literal["file", "folder", "diff", "staged", "url", "memory", "run"]
 CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
 
 
@@ -38,6 +39,28 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
     # In pixels, of an image.
     width: int = 0
     height: int = 0
+    # Of a file that a person attached: the beginning of its text, and the artifact that holds all of it if that is more.
+    text: str = ""
+    text_artifact: ArtifactId | None = None
+    note: str = ""
+    label: Label = CLEAN
+
+
+class Reference(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a message named, as it was when the message came. `size` is of the whole, in `unit`; the model sees `text`.
+
+    `artifact` holds the whole text if only a part is shown.
+    """
+
+    kind: ReferenceKind
+    target: str = ""
+    label: Label = CLEAN
+    size: int = 0
+    unit: Literal["bytes", "characters", "files"] = "characters"
+    truncated: bool = False
+    text: str = ""
+    artifact: ArtifactId | None = None
+    note: str = ""
 
 
 class Call(Struct, frozen=True, omit_defaults=True):
@@ -169,6 +192,14 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
     mode: InputMode = "followup"
     attachments: tuple[Attachment, ...] = ()
     label: Label = CLEAN
+    references: tuple[Reference, ...] = ()
+
+    @property
+    def brings(self) -> Label:
+        """Of everything it brings into the conversation: what was said, named and attached."""
+        if not (self.references or self.attachments):
+            return self.label
+        return join([self.label, *(each.label for each in self.references), *(each.label for each in self.attachments)])
 
 
 class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):

@@ -47,7 +47,8 @@ def _first_entries(tx: Tx, session: Session) -> dict[str, tuple[str, int, str]]:
                     tools[event.call_id] = event.tool
                 case ToolFinished() | InputReceived():
                     tool = tools.get(event.call_id, "") if isinstance(event, ToolFinished) else ""
-                    for source in (*event.label.sources, *event.label.private_sources):
+                    label = event.brings if isinstance(event, InputReceived) else event.label
+                    for source in (*label.sources, *label.private_sources):
                         first.setdefault(source, (part.tape, seq, tool))
                 case _:
                     pass

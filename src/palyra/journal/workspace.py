@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from palyra.domain import events
 from palyra.domain.errors import NotFound
-from palyra.domain.events import ToolFinished
+from palyra.domain.events import InputReceived, ToolFinished
 from palyra.domain.ids import ArtifactId
 from palyra.domain.labels import CLEAN, Label, merge
 from palyra.journal import sessions
@@ -48,19 +48,25 @@ def artifact(tx: Tx, session_id: str, artifact_id: str) -> Artifact | None:
 
 
 def artifact_label(tx: Tx, session_id: str, artifact_id: str) -> Label:
-    """Where an artifact came from: the label of the results that it is, whatever was reset since."""
+    """Where an artifact came from: the label of the results and inputs that brought it, whatever was reset since."""
     found = CLEAN
     for owner in sessions.ancestors(tx, session_id):
         rows = tx.all(
-            """SELECT body FROM entries WHERE tape = :tape AND kind = 'tool.finished'
+            """SELECT body FROM entries WHERE tape = :tape AND kind IN ('tool.finished', 'input.received')
                 AND instr(body, CAST(:artifact_id AS BLOB)) > 0""",
             tape=owner,
             artifact_id=artifact_id,
         )
         for (body,) in rows:
             event = events.decode(body)
-            if isinstance(event, ToolFinished) and event.artifact == artifact_id:
-                found = merge(found, event.label)
+            match event:
+                case ToolFinished(artifact=kept) if kept == artifact_id:
+                    found = merge(found, event.label)
+                case InputReceived():
+                    # It is named in it: what was said as well as what was attached counts, rather more than too little.
+                    found = merge(found, event.brings)
+                case _:
+                    pass
     return found
 
 
