@@ -4,7 +4,7 @@
 own. Both are pure: the same entries always give the same conversation and the same next step.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from palyra.domain.events import (
     InputAssembled,
     InputReceived,
     ModelReplied,
+    Point,
     RunAccepted,
     RunCancelled,
     RunCompleted,
@@ -27,8 +28,10 @@ from palyra.domain.events import (
     RunResumed,
     RunStarted,
     SessionCompacted,
+    SessionPinned,
     SessionReset,
     SessionRestored,
+    SessionUncompacted,
     ToolDecided,
     ToolFinished,
     ToolProposed,
@@ -42,6 +45,8 @@ from palyra.domain.labels import Label
 from palyra.domain.run_state import TERMINAL, RunState
 
 _MOST_NAMED = 20
+# The parts of an input that are the conversation itself.
+_SPOKEN = ("conversation", "input")
 
 
 @dataclass(slots=True)
@@ -95,10 +100,15 @@ class ModelTurn:
 
 @dataclass(slots=True)
 class Summary:
+    """What a compaction left of the turns before it; `points` is what the next one builds on."""
+
     seq: int
     accepted_seq: int
     text: str
     label: Label = labels.CLEAN
+    points: tuple[Point, ...] = ()
+    records: int = 0
+    from_seq: int = 0
 
 
 Turn = UserTurn | ModelTurn | Summary
@@ -149,6 +159,10 @@ class Conversation:
         self.runs: dict[RunId, RunProgress] = {}
         self.label: Label = labels.CLEAN
         self.notes: list[str] = []
+        # Where the runs were accepted that are to stay whole.
+        self.pins: set[int] = set()
+        # Tokens that the last request had beside the conversation.
+        self.overhead = 0
         self.seq = 0
 
     def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent, offset: int = 0) -> None:
@@ -161,12 +175,12 @@ class Conversation:
             case SessionReset():
                 self.turns.clear()
                 self.notes.clear()
+                self.pins.clear()
                 self.label = labels.CLEAN
             case SessionCompacted():
-                kept = [turn for turn in self.turns if turn.seq > event.upto_seq + offset]
-                # A summary says what was read in other words: it is as untrusted and as private as all of that.
-                self.label = labels.merge(self.label, event.label)
-                self.turns = [Summary(seq, seq, event.summary, self.label), *kept]
+                self._compact(seq, event, offset)
+            case SessionPinned(accepted_seq=pinned, removed=removed):
+                (self.pins.discard if removed else self.pins.add)(pinned + offset)
             case SessionRestored():
                 self._restore(event, offset)
             case ToolUndone():
@@ -196,6 +210,20 @@ class Conversation:
             self.notes.append("The user took the conversation back to here. What you changed in files afterwards is still in them.")
         if left:
             self.notes.append(f"Somebody else had changed these files, so they were left as they are: {left}.")
+
+    def _compact(self, seq: int, event: SessionCompacted, offset: int) -> None:
+        """A summary takes the place of the turns it was made from, and of the summary before it."""
+        self.pins.update(pin + offset for pin in event.pins)
+        upto = event.upto_seq + offset
+        kept = [
+            turn
+            for turn in self.turns
+            if not isinstance(turn, Summary) and (turn.seq > upto or turn.accepted_seq - offset in event.pins)
+        ]
+        # A summary says what was read in other words: it is as untrusted and as private as all of that.
+        self.label = labels.merge(event.label, self.label)
+        from_seq = event.from_seq + offset if event.from_seq else 0
+        self.turns = [Summary(seq, seq, event.summary, self.label, event.points, event.records, from_seq), *kept]
 
     def _undo(self, event: ToolUndone) -> None:
         found = self.find_call(event.call_id)
@@ -229,6 +257,7 @@ class Conversation:
                 self._join_inputs(run, event.upto_seq + offset, seq, event.notes)
                 # What slid out of the window still counts: the label of what the model has seen is part of the event.
                 self.label = labels.join([self.label, *(part.label for part in event.parts)])
+                self.overhead = sum([part.tokens for part in event.parts if part.source not in _SPOKEN])
                 if event.from_seq is not None:
                     self.turns = window(self.turns, event.from_seq + offset)
             case ModelReplied():
@@ -317,11 +346,34 @@ def window(turns: Iterable[Turn], from_seq: int) -> list[Turn]:
     return [turn for turn in turns if isinstance(turn, Summary) or turn.accepted_seq >= from_seq]
 
 
+# Entries of one tape as (seq, run_id, time_ms, event), with what turns their positions into the session's own count.
+Segment = tuple[int, Sequence[tuple[int, str, int, AnyEvent]]]
+
+
 def fold(entries: Iterable[tuple[int, str, int, AnyEvent]]) -> Conversation:
     """The conversation after these (seq, run_id, time_ms, event), oldest first."""
-    conversation = Conversation()
-    for seq, run_id, time_ms, event in entries:
-        conversation.apply(seq, run_id, time_ms, event)
+    return fold_segments("", [(0, list(entries))])
+
+
+def fold_segments(session_id: str, segments: Sequence[Segment]) -> Conversation:
+    """The conversation of a session whose tape continues others'. Compactions that were taken back later count as never made."""
+    conversation = Conversation(session_id)
+    undone = {
+        made + offset
+        for offset, entries in segments
+        for _, _, _, event in entries
+        if isinstance(event, SessionUncompacted)
+        for made in event.compactions
+    }
+    for number, (offset, entries) in enumerate(segments):
+        if number:
+            # A stretch ends where it was branched, or left: its runs are not ours to finish.
+            conversation.cut_off()
+        for seq, run_id, time_ms, event in entries:
+            if isinstance(event, SessionCompacted) and seq + offset in undone:
+                conversation.seq = seq + offset
+            else:
+                conversation.apply(seq, run_id, time_ms, event, offset)
     return conversation
 
 

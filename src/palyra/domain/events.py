@@ -63,6 +63,18 @@ class Reference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
 
 
+PointKind = Literal["constraint", "decision", "question", "fact", "done", "course"]
+
+
+class Point(Struct, frozen=True, omit_defaults=True):
+    """One thing that a summary says, with the entry it comes from. `times`: so many were put together into one."""
+
+    kind: PointKind
+    text: str
+    seq: int = 0
+    times: int = 1
+
+
 class Call(Struct, frozen=True, omit_defaults=True):
     """One tool call of a reply. `id` is ours and unique; `native_id` is the provider's, which may repeat between turns."""
 
@@ -362,13 +374,53 @@ class SessionBranched(Event, frozen=True, kw_only=True, tag="session.branched"):
 
 
 class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"):
+    """From now on a summary stands for the turns up to `upto_seq`, and for the summary before it.
+
+    The tape stays whole, so this can be taken back: `checkpoint` says where the conversation was folded from before it.
+    """
+
     summary: str
     upto_seq: int
     strategy: str = "session_window_v1"
+    # Of what was condensed, and of the summary that stands for it.
     tokens_before: int = 0
     tokens_after: int = 0
-    # Of everything that was condensed.
+    # Of everything the model has been shown so far.
     label: Label = CLEAN
+    # The first entry that any summary since then stands for.
+    from_seq: int = 0
+    # How many turns the summary stands for, and how many of them came with this one.
+    records: int = 0
+    turns: int = 0
+    # What the summary must not lose, as found by rules, whoever wrote it.
+    points: tuple[Point, ...] = ()
+    # Where the runs that were kept whole by a pin were accepted.
+    pins: tuple[int, ...] = ()
+    # A fold that begins here gives the same conversation; 0: nobody said.
+    kept_from: int = 0
+    checkpoint: int = 0
+    automatic: bool = False
+    written_by: Literal["extractive", "model"] = "extractive"
+    # Why a model did not write it although one is configured.
+    fallback: str = ""
+    provider: str = ""
+    model: str = ""
+    usage: Usage = Usage()
+    cost_microusd: int = 0
+    duration_ms: int = 0
+
+
+class SessionUncompacted(Event, frozen=True, kw_only=True, tag="session.uncompacted"):
+    """These compactions count as never made. Whoever folds the tape passes over them."""
+
+    compactions: tuple[int, ...]
+
+
+class SessionPinned(Event, frozen=True, kw_only=True, tag="session.pinned"):
+    """A run whose turns no compaction condenses, named by the entry that accepted it."""
+
+    accepted_seq: int
+    removed: bool = False
 
 
 class SessionRestored(Event, frozen=True, kw_only=True, tag="session.restored"):
@@ -521,6 +573,8 @@ AnyEvent = (
     | SessionReset
     | SessionBranched
     | SessionCompacted
+    | SessionUncompacted
+    | SessionPinned
     | SessionRestored
     | SessionRuled
     | SessionChanged
