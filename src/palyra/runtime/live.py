@@ -8,9 +8,9 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from palyra.domain.conversation import Conversation
+from palyra.domain.conversation import Conversation, Segment, fold_segments
 from palyra.domain.errors import NotFound
-from palyra.domain.events import AnyEvent, SessionBranched, SessionCreated, SessionReset, SessionRuled
+from palyra.domain.events import SessionBranched, SessionCreated, SessionReset, SessionRestored, SessionRuled, SessionUncompacted
 from palyra.domain.ids import SessionId
 from palyra.domain.verdicts import SessionRule
 from palyra.journal import rules, sessions, tape
@@ -58,6 +58,9 @@ class LiveSessions:
 
     def on_commit(self, appended: Iterable[Appended]) -> None:
         for entry in appended:
+            if _taken_back(entry):
+                # What it was like before has to be read.
+                self._loaded.pop(entry.tape, None)
             live = self._loaded.get(entry.tape)
             if live is not None:
                 live.apply(entry)
@@ -116,8 +119,11 @@ class LiveSessions:
         self._loading[session_id] = future
         self._missed[session_id] = []
         try:
-            session, segments, laid_down = await self._db.read(lambda tx: _read(tx, session_id))
-            live = LiveSession(session, _fold(session_id, segments), laid_down)
+            while True:
+                session, segments, laid_down = await self._db.read(lambda tx: _read(tx, session_id))
+                live = LiveSession(session, fold_segments(session_id, segments), laid_down)
+                if not any(_taken_back(entry) and entry.seq > live.conversation.seq for entry in self._missed[session_id]):
+                    break
             for entry in self._missed[session_id]:
                 live.apply(entry)
             self._loaded[session_id] = live
@@ -131,24 +137,29 @@ class LiveSessions:
             del self._missed[session_id]
 
 
-def _fold(session_id: str, segments: "list[Segment]") -> Conversation:
-    """An ancestor's stretch ends where it was branched: its runs are not ours to finish."""
-    conversation = Conversation(session_id)
-    for number, (offset, entries) in enumerate(segments):
-        if number:
-            conversation.cut_off()
-        for seq, run_id, time_ms, event in entries:
-            conversation.apply(seq, run_id, time_ms, event, offset)
-    return conversation
-
-
-Segment = tuple[int, list[tuple[int, str, int, AnyEvent]]]
+def _taken_back(entry: Appended) -> bool:
+    """Whether the conversation cannot go on from what is in memory: what it needs now lies further back on the tape."""
+    match entry.event:
+        case SessionRestored(conversation=conversation):
+            return conversation
+        case SessionUncompacted():
+            return True
+        case _:
+            return False
 
 
 def _read(tx: Tx, session_id: str) -> tuple[Session, list[Segment], tuple[SessionRule, ...]]:
     session = sessions.find(tx, session_id=session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id}", session_id=session_id)
-    stretches = sessions.lineage(tx, session)
-    segments = [(part.offset, tape.events_between(tx, part.tape, part.first, part.last)) for part in stretches]
-    return session, segments, rules.laid_down(tx, session_id)
+    return session, _segments(tx, session), rules.laid_down(tx, session_id)
+
+
+def _segments(tx: Tx, session: Session, upto: int | None = None) -> list[Segment]:
+    stretches = sessions.lineage(tx, session, upto)
+    return [(part.offset, tape.events_between(tx, part.tape, part.first, part.last)) for part in stretches]
+
+
+def conversation_at(tx: Tx, session: Session, seq: int) -> Conversation:
+    """The conversation as it was after an entry of the session's tape."""
+    return fold_segments(session.session_id, _segments(tx, session, seq))
