@@ -43,9 +43,12 @@ from palyra.runtime.memory import Memory
 from palyra.runtime.memory_embedding import Embedding
 from palyra.runtime.memory_keeper import SessionKeeper
 from palyra.runtime.model_turns import ModelTurns
+from palyra.runtime.moments import Moments
 from palyra.runtime.pictures import Gallery
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
+from palyra.runtime.restoring import Restoring
+from palyra.runtime.rewind import Rewinding
 from palyra.runtime.routing import Models, Target
 from palyra.runtime.rules import Rules
 from palyra.runtime.runs import Runs
@@ -98,6 +101,9 @@ class Daemon:
     sessions: Sessions
     rules: Rules
     undoing: Undoing
+    rewinding: Rewinding
+    moments: Moments
+    restoring: Restoring
     memory: Memory
     shelf: Shelf
     jobs: Jobs
@@ -123,6 +129,7 @@ class Daemon:
     async def close(self) -> None:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
+        await self.restoring.close()
         await self.gateway.close()
         if self.browsers is not None:
             await self.browsers.close()
@@ -215,6 +222,8 @@ async def start(
             # The policies are in force whether or not the journal can say so now.
             log.error("a change of policy could not be recorded: %s", error.message)
 
+    restoring = Restoring(db, runs, checkpoints, clock)
+    await restoring.recover()
     await gateway.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
@@ -237,7 +246,10 @@ async def start(
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),
         memory=memory,
-        undoing=Undoing(db, checkpoints, redactor),
+        undoing=Undoing(db, checkpoints, restoring, redactor),
+        rewinding=Rewinding(db, runs, checkpoints, restoring, redactor),
+        moments=Moments(db),
+        restoring=restoring,
         shelf=shelf,
         jobs=jobs,
         mcp=mcp,

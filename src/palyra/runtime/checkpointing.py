@@ -3,9 +3,12 @@
 import asyncio
 
 from palyra.domain.events import FileChange
-from palyra.tools import checkpoints
+from palyra.domain.hands import everyday
+from palyra.domain.tools import Preview
+from palyra.tools import checkpoints, rewinds
 from palyra.tools.catalogue import Arguments
 from palyra.tools.checkpoints import Reversible, Sealer
+from palyra.tools.rewinds import Aim, Tracks
 
 
 class Checkpoints:
@@ -27,6 +30,26 @@ class Checkpoints:
     async def restore(self, sealed: bytes, workspace: str, call_id: str, *, force: bool = False) -> list[FileChange]:
         return await asyncio.to_thread(lambda: checkpoints.restore(self._seal.open(sealed, call_id), workspace, force=force))
 
-    async def plan(self, sealed: bytes, workspace: str, call_id: str) -> list[FileChange]:
-        """What `restore` would change now."""
-        return await asyncio.to_thread(lambda: checkpoints.plan(self._seal.open(sealed, call_id), workspace))
+    # --- many at once -------------------------------------------------------------------------------------------------
+
+    async def follow(self, tracks: Tracks, sealed: bytes, call_id: str) -> tuple[str, ...]:
+        """Add the next change to those that are to be taken back; the paths it touched."""
+        return await everyday.do(lambda: tracks.add(self._seal.open(sealed, call_id)) if sealed else ())
+
+    async def aim(self, tracks: Tracks, workspace: str, *, force: bool = False) -> Aim:
+        return await everyday.do(lambda: tracks.aim(workspace, force=force))
+
+    async def preview(self, aim: Aim, workspace: str) -> Preview:
+        return await everyday.do(rewinds.preview, aim.target, workspace)
+
+    async def keep(self, aim: Aim, workspace: str, travel_id: str) -> bytes:
+        """A sealed checkpoint of how things are before the aim is reached."""
+        return await everyday.do(lambda: self._seal.seal(rewinds.reverse(aim.target, workspace), travel_id))
+
+    async def reach(self, aim: Aim, workspace: str) -> None:
+        """Make the files what the aim says, unless one of them has changed since it was taken: then Conflict, and nothing."""
+        await everyday.do(lambda: checkpoints.restore(aim.target, workspace))
+
+    async def go_back(self, sealed: bytes, workspace: str, travel_id: str) -> None:
+        """Undo a `reach`, however far it came. What somebody else has changed since stays as it is."""
+        await everyday.do(lambda: checkpoints.restore(self._seal.open(sealed, travel_id), workspace, leave=True))

@@ -53,7 +53,8 @@ _BUDGETS = {
 class _Job:
     """A run's task, and why it is being ended, if it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
         self.task: asyncio.Task[None] | None = None
         self.working: Working | None = None
         self.cancel_reason = ""
@@ -77,6 +78,8 @@ class Runs:
         self.on_end: list[Callable[[str], None]] = []
         self._heart: asyncio.Task[None] | None = None
         self._closing = False
+        # Sessions whose files are being put back: a run that begins meanwhile waits here before it does anything.
+        self._gates: dict[str, asyncio.Event] = {}
 
     @property
     def working(self) -> int:
@@ -95,7 +98,7 @@ class Runs:
     def _start(self, session_id: str, run_id: RunId) -> None:
         if run_id in self._jobs or self._closing:
             return
-        job = self._jobs[run_id] = _Job()
+        job = self._jobs[run_id] = _Job(session_id)
         job.task = self._spawn(self._work(job, session_id, run_id))
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._keep_beating())
@@ -126,6 +129,23 @@ class Runs:
                 log.error("the mailbox of session %s waits: %s", session_id, error.message)
                 await asyncio.sleep(RETRY_S)
 
+    # --- keeping still ------------------------------------------------------------------------------------------------
+
+    def hold_back(self, session_id: str) -> None:
+        """From now on no run of this session begins to work. One that works already goes on: its state on the tape says so."""
+        self._gates.setdefault(session_id, asyncio.Event())
+
+    def let_go(self, session_id: str) -> None:
+        gate = self._gates.pop(session_id, None)
+        if gate is not None:
+            gate.set()
+
+    async def last_words(self, session_id: str) -> None:
+        """Wait for tasks whose runs have ended on the tape and which are still clearing up."""
+        ending = [job.task for job in self._jobs.values() if job.session_id == session_id and job.working and job.task]
+        if ending:
+            await asyncio.wait(ending, timeout=_SHUTDOWN_GRACE_S)
+
     async def recover(self) -> list[RunRow]:
         """After a start: go on with every run that was in progress, and start what lay in mailboxes."""
         unfinished = await self._db.read(runs.unfinished)
@@ -154,6 +174,8 @@ class Runs:
             del self._jobs[run_id]
 
     async def _attempt(self, job: _Job, session_id: str, run_id: RunId) -> None:
+        while (gate := self._gates.get(session_id)) is not None:
+            await gate.wait()
         live = await self._lives.hold(session_id)
         working = job.working = Working(self._db, live, run_id)
         try:
