@@ -7,8 +7,9 @@ from msgspec import Struct
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.verdicts import Grant
-from palyra.journal import approvals, tape
+from palyra.journal import approvals, bills, tape
 from palyra.journal.approvals import Approval
+from palyra.journal.bills import BilledTurn
 from palyra.journal.database import Tx
 from palyra.runtime.answers import Answer as ApprovalAnswer
 from palyra.transports.http.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
@@ -37,8 +38,17 @@ class GrantList(Struct, frozen=True):
     grants: list[Grant]
 
 
+class TokenBill(Struct, frozen=True):
+    turns: list[BilledTurn]
+
+
 async def get(call: Call[Nothing, Nothing]) -> Answer:
     return ok(await call.parts.gateway.run(call.principal, call.path["run_id"]))
+
+
+async def tokens(call: Call[Nothing, Nothing]) -> Answer:
+    run = await call.parts.gateway.run(call.principal, call.path["run_id"])
+    return ok(TokenBill(await call.parts.db.read(lambda tx: bills.of_run(tx, run.run_id))))
 
 
 async def cancel(call: Call[Nothing, Cancel]) -> Answer:

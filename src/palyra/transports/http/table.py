@@ -16,6 +16,7 @@ from palyra.runtime.gateway import Stopped, Submission, Submitted
 from palyra.runtime.rules import ShownRule
 from palyra.runtime.session_verbs import Resolve
 from palyra.runtime.settings import ConfigReloaded
+from palyra.runtime.transcripts import SaidPage
 from palyra.runtime.undo import Undo, Undone
 from palyra.runtime.vault import VaultState
 from palyra.runtime.vault_rules import NewSecret
@@ -95,10 +96,10 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/sessions/search",
-        summary="sessions in which these words were said",
+        summary="what was said in sessions, by words and meaning",
         handler=sessions.search,
         query=sessions.Search,
-        gives=_json(sessions.FoundPage),
+        gives=_json(SaidPage),
     ),
     Route(method="GET", path=_SESSION, summary="one session", handler=sessions.get, gives=_json(Session)),
     Route(
@@ -203,6 +204,13 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
 )
 _RUNS: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/runs/{run_id}", summary="one run", handler=runs.get, gives=_json(RunRow)),
+    Route(
+        method="GET",
+        path="/v1/runs/{run_id}/tokens",
+        summary="what the prompts of a run were made of",
+        handler=runs.tokens,
+        gives=_json(runs.TokenBill),
+    ),
     Route(
         method="POST",
         path="/v1/runs/{run_id}/cancel",

@@ -1,0 +1,49 @@
+"""`palyra why-tokens`: what the prompts of a run were made of, part by part, with a bar for each."""
+
+import click
+from msgspec import Struct
+
+from palyra.cli import client, words
+from palyra.cli.commands import command
+from palyra.cli.http import Api
+from palyra.cli.safe_text import one_line
+from palyra.cli.state import State
+from palyra.cli.usage import bar
+from palyra.journal.bills import BilledTurn
+
+
+class _Bill(Struct, frozen=True):
+    turns: list[BilledTurn]
+
+
+@command("why-tokens", help="What the prompts of a run were made of, turn by turn.")
+@click.argument("run_id", metavar="RUN")
+@click.option("--all", "every", is_flag=True, help="Every turn.  [default: the first and the last]")
+def why_tokens(state: State, run_id: str, every: bool) -> None:
+    turns = _bill(state.api, run_id)
+    if state.out.as_json:
+        state.out.json({"turns": turns})
+        return
+    if not turns:
+        state.out.line("no model was asked in this run yet")
+        return
+    shown = turns if every or len(turns) <= 2 else [turns[0], turns[-1]]
+    for number, turn in enumerate(shown):
+        if number:
+            state.out.line("")
+        _show(state, turn)
+    if len(shown) < len(turns):
+        state.out.line(f"\n{len(turns) - len(shown)} turns between them are left out: --all shows them")
+
+
+def _bill(api: Api, run_id: str) -> list[BilledTurn]:
+    return api.get(f"/v1/runs/{client.checked(run_id)}/tokens", _Bill).turns
+
+
+def _show(state: State, turn: BilledTurn) -> None:
+    reported = f", {turn.model} counted {words.count(turn.input_tokens)}" if turn.input_tokens else ""
+    cached = f" of which {words.count(turn.cached_tokens)} were cached" if turn.cached_tokens else ""
+    state.out.line(f"turn {turn.turn}: {words.count(turn.tokens)} of {words.count(turn.budget)} tokens{reported}{cached}")
+    most = max((part.tokens for part in turn.parts), default=0)
+    rows = [[part.source, words.count(part.tokens), bar(part.tokens, most), one_line(part.note, 60)] for part in turn.parts]
+    state.out.table(["part", "tokens", "", "note"], rows, right=["tokens"])
