@@ -228,6 +228,9 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
     # What the daemon told the model with the new input: work of its that was undone.
     notes: tuple[str, ...] = ()
     from_seq: int | None = None
+    # SHA-256 of the whole request, and what in it comes from outside the tape, by its content; both so that it can be shown again.
+    digest: str = ""
+    surroundings: ArtifactId | None = None
 
 
 class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):

@@ -29,7 +29,9 @@ from palyra.models import counting, estimate
 from palyra.runtime import pictures
 from palyra.runtime.around import NOTHING, Around
 from palyra.runtime.measure import Measure, count
+from palyra.runtime.project_files import Project
 from palyra.runtime.routing import Target
+from palyra.runtime.surroundings import Stored, Surroundings, digest, stored
 from palyra.tools.skills.index import EMPTY, Index
 
 CHARS_PER_TOKEN = 4
@@ -82,6 +84,7 @@ class _Sight:
 class Assembled(Struct, frozen=True):
     request: ModelRequest
     event: InputAssembled
+    surroundings: Stored
 
 
 class Assembler:
@@ -95,6 +98,7 @@ class Assembler:
         self._tools_text = ""
         # Tokens of the parts that come with every request, once they were counted.
         self._counted: dict[str, int] = {}
+        self._surroundings: dict[tuple[str, str], Stored] = {}
 
     def _renew(self) -> None:
         specs = self._offered()
@@ -102,6 +106,7 @@ class Assembler:
             self._specs = specs
             self._tools = tuple(ToolSchema(spec.name, spec.description, spec.parameters) for spec in specs)
             self._tools_text = _encode(self._tools).decode()
+            self._surroundings.clear()
 
     async def measure(self, conversation: Conversation, run: RunProgress, target: Target, around: Around, sizes: Measure) -> None:
         """Near the window, count what was only guessed. Far from it, which is nearly always, this does nothing."""
@@ -166,6 +171,14 @@ class Assembler:
             *late,
             AssembledPart("input", new),
         )
+        request = ModelRequest(
+            model=target.model,
+            instructions=instructions,
+            messages=tuple(messages),
+            tools=self._tools,
+            cache_key=conversation.session_id,
+        )
+        outside = self._outside(instructions, project, skills)
         event = InputAssembled(
             turn=run.turns + 1,
             upto_seq=conversation.seq,
@@ -174,15 +187,20 @@ class Assembler:
             budget=budget,
             notes=notes,
             from_seq=from_seq,
+            digest=digest(request, outside.prefix),
+            surroundings=outside.artifact_id,
         )
-        request = ModelRequest(
-            model=target.model,
-            instructions=instructions,
-            messages=tuple(messages),
-            tools=self._tools,
-            cache_key=conversation.session_id,
-        )
-        return Assembled(request, event)
+        return Assembled(request, event, outside)
+
+    def _outside(self, instructions: str, project: Project, skills: Index) -> Stored:
+        """Made once for each beginning of a prompt, not for each request."""
+        key = (instructions, project.note)
+        known = self._surroundings.get(key)
+        if known is None:
+            if len(self._surroundings) > _MOST_COUNTED:
+                self._surroundings.clear()
+            known = self._surroundings[key] = stored(Surroundings(project, skills, self._tools), instructions)
+        return known
 
 
 def _budget(target: Target) -> int:

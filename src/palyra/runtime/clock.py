@@ -1,5 +1,6 @@
 """Time and identifiers for everything above the journal; a test passes its own."""
 
+import asyncio
 import os
 import random
 import time
@@ -18,3 +19,10 @@ class Clock:
 
     def new_id(self) -> str:
         return ids.make(self.now_ms(), self._bits(80).to_bytes(10, "big"))
+
+    def chance(self) -> float:
+        """At random in [0, 1)."""
+        return self._bits(53) / (1 << 53)
+
+    async def sleep(self, ms: int) -> None:
+        await asyncio.sleep(ms / 1000)

@@ -4,8 +4,7 @@ Deltas go straight from the provider to the watchers. What is stored is the fini
 """
 
 import asyncio
-import random
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelR
 from palyra.domain.ids import CallId
 from palyra.domain.messages import Channel, Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
 from palyra.domain.redaction import Redactor
+from palyra.journal.database import Tx
 from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_failure
 from palyra.runtime import around
 from palyra.runtime.around import Around
@@ -25,6 +25,7 @@ from palyra.runtime.pictures import Gallery
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
 from palyra.runtime.routing import Models, Route, Target
+from palyra.runtime.surroundings import Stored
 from palyra.runtime.working import Interrupted, Working
 
 _ADVICE = {
@@ -95,12 +96,14 @@ class _Prepared:
     request: ModelRequest
     untold: tuple[AnyEvent, ...]
     told: Awaitable[Any]
+    # What goes into the store with the untold.
+    beside: Callable[[Tx], None] | None = None
 
     async def tell(self, run: Working) -> None:
         await self.told
         if self.untold:
             untold, self.untold = self.untold, ()
-            await run.append(*untold)
+            await run.append(*untold, beside=self.beside)
 
 
 def _nothing_told() -> asyncio.Future[None]:
@@ -161,13 +164,13 @@ class ModelTurns:
             stream.finish()
             # The input must be on the tape before the answer to it.
             await prepared.told
-            await run.append(*prepared.untold, self._replied(reply, target, stream, turn))
+            await run.append(*prepared.untold, self._replied(reply, target, stream, turn), beside=prepared.beside)
             return
 
     async def _pause(self, run: Working, wait_ms: int) -> bool:
         """Wait before the next try. An interrupt ends the wait: then there is new input to ask about, and this is True."""
         try:
-            await run.interruptible(asyncio.sleep(wait_ms / 1000))
+            await run.interruptible(self.clock.sleep(wait_ms))
         except Interrupted:
             return True
         return False
@@ -212,9 +215,17 @@ class ModelTurns:
         assembled = self._assembler.assemble(
             conversation, run.progress, target, run.workspace, continuing=continuing, images=images, around=nearby, sizes=sizes
         )
+        beside = self._keep(run, assembled.surroundings)
         if run.progress.turns and not why:
-            return _Prepared(assembled.request, (assembled.event,), _nothing_told())
-        return _Prepared(assembled.request, (), run.append(route.planned(index, why), assembled.event))
+            return _Prepared(assembled.request, (assembled.event,), _nothing_told(), beside)
+        return _Prepared(assembled.request, (), run.append(route.planned(index, why), assembled.event, beside=beside))
+
+    def _keep(self, run: Working, surroundings: Stored) -> Callable[[Tx], None] | None:
+        """The step that stores what the prompt took from outside, if it is not that of the turn before."""
+        if surroundings.artifact_id == run.surroundings:
+            return None
+        run.surroundings = surroundings.artifact_id
+        return surroundings.keep
 
     async def _failed(
         self, run: Working, route: Route, index: int, attempt: int, turn: int, failure: ModelFailure, *, shown: bool
@@ -222,7 +233,7 @@ class ModelTurns:
         """Record a failure. Returns how long to wait before the next try, -1 for the next provider, None if the run is over."""
         target = route.targets[index]
         decision = after_failure(
-            failure, attempt=attempt, text_shown=shown, has_fallback=index + 1 < len(route.targets), rand=random.random()
+            failure, attempt=attempt, text_shown=shown, has_fallback=index + 1 < len(route.targets), rand=self.clock.chance()
         )
         message = self.redactor.redact(failure.message)
         wait_ms = decision.ms if isinstance(decision, RetryAfter) else 0

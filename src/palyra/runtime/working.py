@@ -1,14 +1,14 @@
 """A run that is being worked on: the handle that its model turns and tool calls share."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from palyra.domain.conversation import CallProgress, RunProgress
 from palyra.domain.events import AnyEvent
 from palyra.domain.ids import RunId
 from palyra.journal import tape
-from palyra.journal.database import Appended, Database
+from palyra.journal.database import Appended, Database, Tx
 from palyra.runtime.around import Around
 from palyra.runtime.live import LiveSession
 
@@ -30,6 +30,8 @@ class Working:
         self.run_id = run_id
         self._inner: asyncio.Task[Any] | None = None
         self._interrupting = False
+        # Which surroundings of the prompt this run's steps have put into the store.
+        self.surroundings = ""
         # True while something runs that must not be cut short by an interrupt or a shutdown.
         self.in_effect = False
         # What goes around the conversation in this run, once it has been looked up.
@@ -59,9 +61,18 @@ class Working:
         assert found is not None, f"no call {call_id} on the tape of {self.session_id}"
         return found[1]
 
-    def append(self, *events: AnyEvent) -> asyncio.Future[list[Appended]]:
-        """Append to the run's tape. Await it where durability matters; otherwise the order alone is kept."""
-        return self._db.write(lambda tx: tape.append(tx, self.session_id, self.principal, events, self.run_id))
+    def append(self, *events: AnyEvent, beside: Callable[[Tx], None] | None = None) -> asyncio.Future[list[Appended]]:
+        """Append to the run's tape. Await it where durability matters; otherwise the order alone is kept.
+
+        `beside` is done in the same step.
+        """
+
+        def step(tx: Tx) -> list[Appended]:
+            if beside is not None:
+                beside(tx)
+            return tape.append(tx, self.session_id, self.principal, events, self.run_id)
+
+        return self._db.write(step)
 
     def interrupt(self) -> None:
         """End the model call or pure tools that run now, if any; an effect in progress is left alone."""
