@@ -232,13 +232,20 @@ def _fields(type_: Any) -> set[str]:
 
 
 def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None:
+    from palyra.cli import travel_client
     from palyra.policy import explain, store
-    from palyra.runtime import gateway, undo
+    from palyra.runtime import gateway, moments, rewind, undo
+    from palyra.tools import rewinds
     from palyra.transports.http import about, admin, journal
 
     pairs: list[tuple[Any, Any]] = [
         (client.Submitted, gateway.Submitted),
         (client.Undone, undo.Undone),
+        (travel_client.Rewound, rewind.Rewound),
+        (travel_client.Clash, rewinds.Clash),
+        (travel_client.Moment, moments.Moment),
+        (travel_client.ShownTurn, moments.ShownTurn),
+        (travel_client.ShownCall, moments.ShownCall),
         (client.Cancelled, gateway.Stopped),
         (client.Model, about.ModelInfo),
         (admin_client.Status, about.Status),

@@ -40,6 +40,8 @@ class Undone(Struct, frozen=True):
     calls: tuple[str, ...]
     changes: tuple[FileChange, ...]
     dry_run: bool = False
+    diff: str = ""
+    conflicts: tuple[str, ...] = ()
 
 
 class Cancelled(Struct, frozen=True):

@@ -26,6 +26,7 @@ from palyra.domain.events import (
     RunStarted,
     SessionBranched,
     SessionReset,
+    SessionRestored,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -100,7 +101,7 @@ class Screen:
                 return entry_lines.said_lines(self._style, text, self.terminal.out.width, "dim")
             case RunCompleted(text=text) if text:
                 return self._prose("dim").whole(text).rstrip("\n").split("\n")
-            case RunFailed() | RunCancelled() | SessionReset() | SessionBranched() | ToolUndone():
+            case RunFailed() | RunCancelled() | SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
                 return self._ends(event)
             case _:
                 return []
@@ -141,7 +142,7 @@ class Screen:
                 self._retry = ("", 0)
                 self.terminal.finish()
                 self.lines(self._ends(event))
-            case SessionReset() | SessionBranched() | ToolUndone():
+            case SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
                 self.lines(self._ends(event))
             case _:
                 pass
@@ -197,7 +198,9 @@ class Screen:
         scope += ", with edited arguments" if event.arguments is not None else ""
         self._dim(f"{clean(request.tool)}: {event.decision}{scope}{where}{reason}")
 
-    def _ends(self, event: RunCompleted | RunFailed | RunCancelled | SessionReset | SessionBranched | ToolUndone) -> list[str]:
+    def _ends(
+        self, event: RunCompleted | RunFailed | RunCancelled | SessionReset | SessionBranched | SessionRestored | ToolUndone
+    ) -> list[str]:
         match event:
             case RunFailed():
                 said = clean(words.without_noise(event.message))
@@ -206,6 +209,10 @@ class Screen:
                 return [self._style(f"stopped: {one_line(event.reason, 200)}", "yellow")]
             case SessionReset():
                 return [self._style("the session was reset: the conversation starts empty", "dim")]
+            case SessionRestored():
+                what = " and ".join(filter(None, ("files" * event.files, "conversation" * event.conversation)))
+                said = self._style(f"taken back to entry {event.to_seq}: {what}", "cyan")
+                return [said, *entry_lines.change_lines(self._style, event.changes)]
             case SessionBranched(child=child):
                 return [self._style(f"branched at {event.parent_seq} into {child}", "dim")]
             case ToolUndone() if event.why == "undo":

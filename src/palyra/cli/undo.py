@@ -1,4 +1,4 @@
-"""`palyra undo`: take back what the agent changed. Says what changes, and where; --dry-run says it without doing it."""
+"""`palyra undo`: take back what the agent changed. Says what changes, and where; --preview says it without doing it."""
 
 import click
 from msgspec import Struct
@@ -7,7 +7,7 @@ from palyra.cli import client, entry_lines, naming
 from palyra.cli.commands import command
 from palyra.cli.discovery import folder_of
 from palyra.cli.http import Api
-from palyra.cli.safe_text import one_line
+from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError
 from palyra.journal.sessions import Session
@@ -20,7 +20,7 @@ _UNDONE = "undone already"
 @click.option("--session", "session_id", default="", metavar="ID", help="In this session.  [default: those of this folder]")
 @click.option("--call", "call_id", default="", metavar="ID", help="The change of this call.")
 @click.option("--run", "run_id", default="", metavar="ID", help="All changes of this run, newest first.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--preview", "--dry-run", "dry_run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--force", is_flag=True, help="Also where somebody changed the file since.")
 def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool, force: bool) -> None:
     if call_id and run_id:
@@ -40,6 +40,10 @@ def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool
     state.out.line(f"would be taken back, {where}:" if undone.dry_run else f"taken back, {where}:")
     for line in entry_lines.change_lines(state.out.style, undone.changes):
         state.out.line(line)
+    for line in entry_lines.preview_lines(state.out.style, "diff", undone.diff):
+        state.out.line(line)
+    for path in undone.conflicts if undone.dry_run else ():
+        state.out.line(state.out.style(f"  changed by somebody else since: {clean(path)}", "red"))
 
 
 def explained(error: Conflict, force: str) -> PalyraError:

@@ -112,6 +112,8 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         rules=daemon.rules,
         answers=daemon.answers,
         undoing=daemon.undoing,
+        rewinding=daemon.rewinding,
+        moments=daemon.moments,
         models=daemon.models,
         catalogue=daemon.catalogue,
         policy=daemon.policy,

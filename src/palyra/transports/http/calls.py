@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from palyra.runtime.hub import Hub
     from palyra.runtime.mcp import Mcp
     from palyra.runtime.memory import Memory
+    from palyra.runtime.moments import Moments
+    from palyra.runtime.rewind import Rewinding
     from palyra.runtime.routing import Models
     from palyra.runtime.rules import Rules
     from palyra.runtime.runs import Runs
@@ -65,6 +67,8 @@ class Parts:
     rules: "Rules"
     answers: "Answers"
     undoing: "Undoing"
+    rewinding: "Rewinding"
+    moments: "Moments"
     models: "Models"
     catalogue: "Catalogue"
     policy: "PolicyStore"

@@ -18,6 +18,7 @@ PARAMETERS: dict[str, str] = {
     "memory_id": ULID_PATTERN,
     "artifact_id": "^[0-9a-f]{64}$",
     "position": "^[1-9][0-9]{0,14}$",
+    "seq": "^[1-9][0-9]{0,14}$",
     "skill": "^[a-z0-9][a-z0-9-]{0,63}$",
     "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
 }

@@ -26,6 +26,7 @@ from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.skill_table import SKILLS
+from palyra.transports.http.travel_table import TRAVEL
 
 # The least any token may do: connectors and workers stand at the bottom.
 ANY_TOKEN: TokenScope = "worker"
@@ -400,4 +401,5 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_MCP,
     *_DECISIONS,
     *_RULES,
+    *TRAVEL,
 )
