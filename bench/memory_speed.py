@@ -107,7 +107,7 @@ async def _fill(db: Database, size: int, chooser: random.Random, seeds: Any) -> 
     for first in range(0, size, _PER_STEP):
         count = min(_PER_STEP, size - first)
         items = [_item(chooser, first + number) for number in range(count)]
-        packed = [memory_index.pack(vector) for vector in _mixtures(generator, seeds, count)]
+        packed = [memory_index.pack(vector.tobytes()) for vector in _mixtures(generator, seeds, count)]
         began = time.perf_counter()
         await db.write(lambda tx, items=items: memory.add(tx, memory.On(OWNER), items))
         todo = await db.read(lambda tx, count=count: memory.unembedded(tx, count))

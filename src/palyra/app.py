@@ -13,7 +13,7 @@ import msgspec
 from palyra import config
 from palyra.config import Chosen, Config, Loaded, Provider
 from palyra.config import mcp as mcp_settings
-from palyra.domain.errors import ConfigInvalid, PalyraError
+from palyra.domain.errors import ConfigInvalid, InvalidInput, PalyraError
 from palyra.domain.events import AdminChanged, Budgets
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
 from palyra.domain.labels import Label
@@ -32,8 +32,12 @@ from palyra.policy.watch import watch
 from palyra.runtime import policy_changes
 from palyra.runtime.answers import Answers
 from palyra.runtime.assembly import Assembler
+from palyra.runtime.attachments import Attachments
+from palyra.runtime.by_hand import ByHand
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
+from palyra.runtime.compacting import Compacting
+from palyra.runtime.enclosures import Enclosures
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
 from palyra.runtime.judging import Judging
@@ -45,6 +49,8 @@ from palyra.runtime.memory_keeper import SessionKeeper
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.moments import Moments
 from palyra.runtime.pictures import Gallery
+from palyra.runtime.reference_kinds import Kinds
+from palyra.runtime.references import References
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
 from palyra.runtime.restoring import Restoring
@@ -55,11 +61,13 @@ from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.runtime.shelf import Shelf
+from palyra.runtime.summarising import Summariser
 from palyra.runtime.tool_flow import ToolFlow
+from palyra.runtime.transcripts import Transcripts
 from palyra.runtime.undo import Undoing
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_keys import KeyFile
-from palyra.tools import http_fetch, standard
+from palyra.tools import http_fetch, session_search, standard
 from palyra.tools import memory as memory_tools
 from palyra.tools.browser import finding as browser_finding
 from palyra.tools.catalogue import Catalogue, TypedTool
@@ -98,13 +106,16 @@ class Daemon:
     runs: Runs
     answers: Answers
     gateway: Gateway
+    enclosures: Enclosures
     sessions: Sessions
     rules: Rules
     undoing: Undoing
+    compacting: Compacting
     rewinding: Rewinding
     moments: Moments
     restoring: Restoring
     memory: Memory
+    transcripts: Transcripts
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
@@ -177,7 +188,8 @@ async def start(
     browsers = _browsers(given, env, runner.sandbox, resolver, catalogue)
     embedding = Embedding(db, LocalEmbedder() if given.memory.embeddings else None)
     memory = Memory(db, redactor, clock, embedding, lambda: fold_log(home / "journal.db"))
-    catalogue.renew("memory", memory_tools.tools(SessionKeeper(db, memory)))
+    transcripts = Transcripts(db, embedding)
+    catalogue.renew("memory", (*memory_tools.tools(SessionKeeper(db, memory)), *session_search.tools(transcripts)))
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
 
@@ -188,6 +200,7 @@ async def start(
     lives = LiveSessions(db)
     shelf = Shelf(db, catalogue, redactor, home / "skills", _lent_to_skills(forbidden, vault, resolver))
     await shelf.open()
+    compacting = _compacting(given, db, lives, models, redactor, clock, checkpoints)
     model_turns = ModelTurns(
         hub,
         models,
@@ -195,6 +208,7 @@ async def start(
         ProjectFiles(redactor),
         Recalling(memory),
         Gallery(db),
+        compacting,
         redactor,
         clock,
     )
@@ -202,10 +216,13 @@ async def start(
     judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
     runs = Runs(db, lives, model_turns, tool_flow)
+    runs.on_end.append(embedding.said)
     if browsers is not None:
         runs.on_end.append(browsers.run_ended)
     answers = Answers(db, judging, catalogue, policy, redactor, clock, policy_folder)
-    gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings)
+    kinds = Kinds(db, ByHand(catalogue, judging, policy), Fence(forbidden))
+    enclosures = Enclosures(References(db, lives, kinds, redactor), Attachments(db, redactor))
+    gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings, enclosures)
     sessions = Sessions(
         db,
         runs,
@@ -243,9 +260,12 @@ async def start(
         runs=runs,
         answers=answers,
         gateway=gateway,
+        enclosures=enclosures,
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),
+        compacting=compacting,
         memory=memory,
+        transcripts=transcripts,
         undoing=Undoing(db, checkpoints, restoring, redactor),
         rewinding=Rewinding(db, runs, checkpoints, restoring, redactor),
         moments=Moments(db),
@@ -288,6 +308,16 @@ def _settings(given: Config) -> Settings:
     times = {name: 0 if (value := getattr(timeouts, name)) == "never" else int(value) for name in ApprovalTimes.__struct_fields__}
     budgets = Budgets(given.budgets.turns, given.budgets.calls, given.budgets.active_minutes * 60_000)
     return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
+
+
+def _compacting(
+    given: Config, db: Database, lives: LiveSessions, models: Models, redactor: Redactor, clock: Clock, checkpoints: Checkpoints
+) -> Compacting:
+    try:
+        summariser = Summariser(models, given.models.summary, redactor, clock)
+    except InvalidInput as error:
+        raise ConfigInvalid(f"models.summary: {error.message}") from error
+    return Compacting(db, lives, models, summariser, share=given.compaction.threshold)
 
 
 def _tools(

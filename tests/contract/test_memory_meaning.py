@@ -101,7 +101,7 @@ def test_a_vector_for_an_item_that_was_left_meanwhile_is_dropped(tmp_path: Path)
             (item,) = await remember(memory, ME, "The standup is at nine")
             (todo,) = await memory._db.read(lambda tx: rows.unembedded(tx, 10))
             await memory.change(ME, item.memory_id, Change(text="The standup is at ten"))
-            packed = {todo.spot: memory_index.pack(np.ones(384, np.float32) / np.float32(np.sqrt(384)))}
+            packed = {todo.spot: memory_index.pack((np.ones(384, np.float32) / np.float32(np.sqrt(384))).tobytes())}
             assert await memory._db.write(lambda tx: rows.embedded(tx, by="late", packed=packed)) == 0
             assert await memory._db.read(lambda tx: tx.all("SELECT count(*) FROM memory_vectors")) == [(0,)]
 
@@ -138,7 +138,7 @@ def test_signs_in_memory_follow_every_change_and_are_let_go(tmp_path: Path) -> N
             await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[:300]])
             await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[300:]])
             todo = await memory._db.read(lambda tx: rows.unembedded(tx, 1_000))
-            packed = {each.spot: memory_index.pack(vectors[each.text]) for each in todo}
+            packed = {each.spot: memory_index.pack(vectors[each.text].tobytes()) for each in todo}
             await memory._db.write(lambda tx: rows.embedded(tx, by="test", packed=packed))
 
             def nearest(tx: Tx, text: str) -> str:

@@ -108,9 +108,9 @@ def test_an_archived_session_is_hidden_but_searchable_and_refuses_messages(tmp_p
         await d.sessions.change(OWNER, where.session_id, title=None, archived=True)
         assert await d.sessions.listing(OWNER, archived=False, before="", limit=10) == []
         assert [s.session_id for s in await d.sessions.listing(OWNER, archived=True, before="", limit=10)] == [where.session_id]
-        found = await d.sessions.search(OWNER, "zebras", 10)
+        found = (await d.transcripts.search(OWNER, "zebras", 10, semantic=False)).found
         assert [f.session_id for f in found] == [where.session_id]
-        assert await d.sessions.search("user:eve", "zebra", 10) == []
+        assert (await d.transcripts.search("user:eve", "zebra", 10, semantic=False)).found == []
         with pytest.raises(Conflict):
             await say(d, where, "say 1")
         await d.sessions.change(OWNER, where.session_id, title=None, archived=False)
@@ -124,7 +124,7 @@ def test_searching_for_anything_is_safe(tmp_path: Path, words: str) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         await finished(d, await say(d, where, "say 0"))
-        assert isinstance(await d.sessions.search(OWNER, words, 10), list)
+        assert isinstance((await d.transcripts.search(OWNER, words, 10, semantic=False)).found, list)
 
     with_daemon(tmp_path, ECHO, scenario)
 

@@ -15,11 +15,12 @@ from palyra.cli.http import Api, Link, Message, Stopped
 from palyra.domain import ids
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import Entry, FileChange, InputMode
+from palyra.domain.memory import Said
 from palyra.domain.tools import Subject
 from palyra.domain.verdicts import Grant
 from palyra.journal.approvals import Approval
 from palyra.journal.runs import RunRow
-from palyra.journal.sessions import Found, Session
+from palyra.journal.sessions import Session
 
 PAGE = 200
 # Labels the sessions that `palyra ask` makes.
@@ -62,8 +63,10 @@ class _Sessions(Struct):
     next: str | None = None
 
 
-class _FoundPage(Struct):
-    found: list[Found]
+class SaidPage(Struct):
+    found: list[Said]
+    words_only: str = ""
+    not_searched: int = 0
 
 
 class _Entries(Struct):
@@ -126,8 +129,8 @@ def sessions_of(api: Api, workspace: str) -> list[Session]:
     return [each for each in sessions(api, limit=PAGE) if each.workspace == workspace]
 
 
-def search(api: Api, words: str, limit: int) -> list[Found]:
-    return api.get("/v1/sessions/search", _FoundPage, q=words, limit=limit).found
+def search(api: Api, words: str, limit: int, *, semantic: bool) -> SaidPage:
+    return api.get("/v1/sessions/search", SaidPage, q=words, limit=limit, semantic=semantic)
 
 
 def change(api: Api, session_id: str, *, title: str | None = None, archived: bool | None = None) -> Session:

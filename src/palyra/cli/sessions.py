@@ -60,18 +60,27 @@ def show(state: State, session_id: str, limit: int) -> None:
                 pass
 
 
-@verb(sessions, "search", help="Find sessions in which these words were said.")
+@verb(sessions, "search", help="Find what was said in sessions, by words and by meaning.")
 @click.argument("words_", metavar="WORDS", nargs=-1, required=True)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100))
-def search(state: State, words_: tuple[str, ...], limit: int) -> int:
-    found = client.search(state.api, " ".join(words_), limit)
+@click.option("--words", "words_only", is_flag=True, help="By words alone.")
+def search(state: State, words_: tuple[str, ...], limit: int, words_only: bool) -> int:
+    page = client.search(state.api, " ".join(words_), limit, semantic=not words_only)
     if state.out.as_json:
-        state.out.json({"found": found})
-    elif not found:
+        state.out.json({"found": page.found})
+        return 0
+    if not page.found:
         state.out.line("nothing was found")
     else:
-        rows = [[each.session_id, str(each.seq), one_line(each.title, 40), one_line(each.snippet, 80)] for each in found]
-        state.out.table(["session", "entry", "title", "said"], rows, right=["entry"])
+        rows = [
+            [each.session_id, str(each.seq), f"{each.score:.2f}", one_line(each.title, 32), one_line(each.snippet, 80)]
+            for each in page.found
+        ]
+        state.out.table(["session", "entry", "score", "title", "said"], rows, right=["entry", "score"])
+    if page.words_only:
+        state.out.note(f"searched by words only: {page.words_only}")
+    if page.not_searched:
+        state.out.note(f"{page.not_searched} messages are not indexed yet: try again in a while")
     return 0
 
 

@@ -126,3 +126,18 @@ class Recalled(Struct, frozen=True):
     score: float
     parts: ScoreParts | None
     tokens: int
+
+
+class Said(Struct, frozen=True):
+    """Something said in a session that was found. `seq` is its entry on the session's tape; `label` is what it was made from."""
+
+    session_id: str
+    title: str
+    seq: int
+    time_ms: int
+    speaker: str
+    snippet: str
+    score: float
+    parts: ScoreParts
+    label: Label
+    run_id: str

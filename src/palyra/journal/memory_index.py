@@ -5,19 +5,18 @@ a full-text index over everything would rank by other people's words. Plain SQL 
 """
 
 import struct
+from array import array
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from msgspec import Struct
 
 from palyra.domain.memory import ScopeKind, Where
 from palyra.journal.database import Tx
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+# What was said in a principal's sessions is indexed the same way, and apart.
+Shelf = ScopeKind | Literal["turns"]
 # Slot, how often the word stands there, how many words the item has.
 POSTING = struct.Struct("<IBB")
 _PER_CHUNK = 1024
@@ -33,7 +32,7 @@ _COLUMNS = "partition, scope, scope_value, items, words, next_slot"
 
 class Partition(Struct, frozen=True):
     partition: int
-    scope: ScopeKind
+    scope: Shelf
     scope_value: str
     items: int
     words: int
@@ -79,12 +78,18 @@ def visible(tx: Tx, where: Where) -> list[Partition]:
 
 
 def everything_of(tx: Tx, owner: str) -> list[Partition]:
-    """All of a principal's, for the person who looks after it."""
-    rows = tx.all(f"SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND items > 0", owner=owner)
+    """All that a principal had remembered, for the person who looks after it."""
+    rows = tx.all(f"SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND scope <> 'turns' AND items > 0", owner=owner)
     return [Partition(*row) for row in rows]
 
 
-def slots_for(tx: Tx, owner: str, scope: ScopeKind, scope_value: str, count: int) -> tuple[int, int]:
+def turns_of(tx: Tx, owner: str) -> list[Partition]:
+    """All that was said in a principal's sessions."""
+    rows = tx.all(f"SELECT {_COLUMNS} FROM memory_partitions WHERE owner = :owner AND scope = 'turns' AND items > 0", owner=owner)
+    return [Partition(*row) for row in rows]
+
+
+def slots_for(tx: Tx, owner: str, scope: Shelf, scope_value: str, count: int) -> tuple[int, int]:
     """A partition, made if need be, and the first of so many fresh slots in it. Slots only grow: postings stay sorted."""
     tx.run(
         """INSERT INTO memory_partitions (owner, scope, scope_value) VALUES (:owner, :scope, :value)
@@ -212,12 +217,16 @@ def remove(tx: Tx, partition: int, entry: Entry) -> None:
 # --- vectors ----------------------------------------------------------------------------------------------------------
 
 
-def pack(vector: "NDArray[np.float32]") -> tuple[bytes, bytes]:
-    """A vector as it is stored, one byte an element with one scale for all, and the signs of its elements."""
-    import numpy as np
+def pack(vector: bytes) -> tuple[bytes, bytes]:
+    """A vector of float32 as it is stored, one byte an element with one scale for all, and the signs of its elements.
 
-    scale = float(np.abs(vector).max()) / 127 or 1.0
-    return _SCALE.pack(scale) + np.round(vector / scale).astype(np.int8).tobytes(), np.packbits(vector > 0).tobytes()
+    In plain Python: what only writes has no need of the libraries that searching loads.
+    """
+    elements = array("f", vector)
+    scale = max(max(elements), -min(elements)) / 127 or 1.0
+    packed = bytes([round(each / scale) & 0xFF for each in elements])
+    signs = int("".join(["1" if each > 0 else "0" for each in elements]), 2)
+    return _SCALE.pack(scale) + packed, signs.to_bytes(CODE_BYTES)
 
 
 def add_vectors(tx: Tx, packed: dict[int, tuple[bytes, bytes]]) -> None:

@@ -43,6 +43,18 @@ _COMPARED_EXACTLY = 4_000
 _MOST_QUESTION_TERMS = 48
 
 
+ITEMS = "memory_items"
+TURNS = "turns_searched"
+
+
+class Ranked(Struct, frozen=True):
+    """What stands at a spot of the index, with its score."""
+
+    spot: int
+    score: float
+    parts: ScoreParts
+
+
 class Weights(Struct, frozen=True):
     """How much each part counts. Only a benchmark asks with others, to have the parents beside the child."""
 
@@ -71,10 +83,11 @@ class _Seen(Struct):
 class _Row:
     """All slots of all partitions in sight, one behind the other."""
 
-    def __init__(self, partitions: Sequence[Partition]) -> None:
+    def __init__(self, partitions: Sequence[Partition], table: str = ITEMS) -> None:
         import numpy as np
 
         self.partitions = partitions
+        self.table = table
         self.starts: dict[int, int] = {}
         self.length = 0
         for each in partitions:
@@ -110,8 +123,25 @@ def search(
     weights: Weights | None = None,
 ) -> list[Found]:
     """The best items of these partitions, best first. Without a vector: by words alone."""
+    best = rank(tx, partitions, question, limit, vector=vector, codes=codes, weights=weights)
+    items = memory.at_spots(tx, [each.spot for each in best])
+    return [Found(item, each.score, each.parts) for each, item in zip(best, items, strict=True)]
+
+
+def rank(
+    tx: Tx,
+    partitions: Sequence[Partition],
+    question: str,
+    limit: int,
+    *,
+    vector: "Floats | None" = None,
+    codes: Codes | None = None,
+    weights: Weights | None = None,
+    table: str = ITEMS,
+) -> list[Ranked]:
+    """Where the best of these partitions stand, best first. `table` has what is known about a spot."""
     weights = weights or Weights()
-    row = _Row([each for each in partitions if each.next_slot])
+    row = _Row([each for each in partitions if each.next_slot], table)
     if not row.items:
         return []
     words = _words(tx, row, question)
@@ -129,8 +159,8 @@ def search(
         ((_total(each, tx.now_ms, weights), each) for each in seen.values()), key=lambda pair: (-pair[0], pair[1].index)
     )
     best = [(score, each) for score, each in ranked[:limit] if score > 0]
-    items = memory.at_spots(tx, row.spots(each.index for _, each in best))
-    return [Found(item, round(score, 4), _parts(each, tx.now_ms)) for (score, each), item in zip(best, items, strict=True)]
+    spots = row.spots(each.index for _, each in best)
+    return [Ranked(where, round(score, 4), _parts(each, tx.now_ms)) for where, (score, each) in zip(spots, best, strict=True)]
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
@@ -263,7 +293,7 @@ def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":
 def _load(tx: Tx, row: _Row, spots: list[int]) -> list[_Seen]:
     """Those that are to be considered: not expired, still valid."""
     rows = tx.all(
-        f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by FROM memory_items
+        f"""SELECT spot, source, place, confidence_bps, valid_from_ms, created_ms, embedded_by FROM {row.table}
         WHERE spot IN ({",".join(map(str, spots))}) AND (expires_ms = 0 OR expires_ms > :now)
             AND (valid_until_ms = 0 OR valid_until_ms > :now)""",
         now=tx.now_ms,
@@ -283,7 +313,7 @@ def _neighbours(tx: Tx, row: _Row, seen: Iterable[_Seen]) -> dict[int, list[int]
     beside: dict[int, list[int]] = {}
     for source, places in by_source.items():
         rows = tx.all(
-            f"""SELECT spot, place FROM memory_items WHERE owner = (SELECT owner FROM memory_partitions WHERE partition = :any)
+            f"""SELECT spot, place FROM {row.table} WHERE owner = (SELECT owner FROM memory_partitions WHERE partition = :any)
                 AND source = :source AND source <> '' AND spot IS NOT NULL AND place IN ({",".join(map(str, places))})""",
             any=row.partitions[0].partition,
             source=source,

@@ -174,19 +174,6 @@ def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | Non
     return [_session(row) for row in rows]
 
 
-class Found(Struct, frozen=True):
-    session_id: str
-    title: str
-    seq: int
-    snippet: str
-    time_ms: int
-
-
-def search(tx: Tx, owner: str, words: str, limit: int) -> list[Found]:
-    """The owner's sessions in which these words were said, archived ones too, best match first."""
-    return [Found(*row) for row in tx.connection.search_text(owner, words, limit)]
-
-
 class Stretch(Struct, frozen=True):
     """A part of a tape that belongs to a conversation; `offset` turns its positions into the session's own count."""
 

@@ -33,22 +33,6 @@ class SqliteConnection:
         self._position += count
         return first
 
-    def index_text(self, session_id: str, seq: int, text: str) -> None:
-        self._execute(
-            "INSERT INTO search (text, session_id, seq) VALUES (:text, :id, :seq)", {"text": text, "id": session_id, "seq": seq}
-        )
-
-    def search_text(self, owner: str, words: str, limit: int) -> list[Row]:
-        quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words.replace("\0", " ").split())
-        if not quoted:
-            return []
-        return self.all(
-            """SELECT s.session_id, s.title, f.seq, snippet(search, 0, '', '', '…', 16), e.time_ms
-            FROM search f JOIN sessions s ON s.session_id = f.session_id JOIN entries e ON e.tape = f.session_id AND e.seq = f.seq
-            WHERE search MATCH :words AND s.owner = :owner ORDER BY rank LIMIT :limit""",
-            {"words": quoted, "owner": owner, "limit": limit},
-        )
-
     def begin_read(self) -> None:
         self._execute("BEGIN")
 

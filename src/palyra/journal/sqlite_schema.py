@@ -273,4 +273,34 @@ MIGRATIONS = (
             "CREATE INDEX memory_codes_by_change ON memory_codes (partition, changed)",
         ),
     ),
+    Migration(
+        5,
+        "what was said, searched like memory",
+        (
+            # A full-text index over everybody's words ranks by everybody's words.
+            "DROP TABLE search",
+            # Passages of what was said, with the label of what they were made from. The text itself stays in `entries`.
+            """CREATE TABLE turns (
+                number INTEGER PRIMARY KEY,
+                position INTEGER NOT NULL,
+                owner TEXT NOT NULL,
+                session_id TEXT NOT NULL,
+                place INTEGER NOT NULL,
+                first INTEGER NOT NULL,
+                behind INTEGER NOT NULL,
+                time_ms INTEGER NOT NULL,
+                label TEXT NOT NULL,
+                spot INTEGER NOT NULL UNIQUE,
+                embedded_by TEXT NOT NULL DEFAULT ''
+            )""",
+            "CREATE INDEX turns_by_position ON turns (position)",
+            "CREATE INDEX turns_by_place ON turns (session_id, place)",
+            "CREATE INDEX turns_not_embedded ON turns (number) WHERE embedded_by = ''",
+            # What a search wants to know of a spot, named as memory names it.
+            """CREATE VIEW turns_searched AS SELECT spot, owner, session_id AS source, place, 10000 AS confidence_bps,
+                time_ms AS valid_from_ms, time_ms AS created_ms, embedded_by, 0 AS expires_ms, 0 AS valid_until_ms FROM turns""",
+            """CREATE INDEX entries_said ON entries (position)
+                WHERE kind IN ('input.received', 'run.completed')""",
+        ),
+    ),
 )

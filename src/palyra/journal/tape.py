@@ -11,7 +11,6 @@ from palyra.domain.errors import NotFound
 from palyra.domain.events import (
     AnyEvent,
     Entry,
-    InputReceived,
     ModelReplied,
     RunAccepted,
     RunCompleted,
@@ -126,40 +125,54 @@ def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyE
 
 
 def _project(tx: Tx, entry: Appended, principal: str) -> None:
-    """The rows that an event implies beyond its run: what it cost, and how it is found again."""
+    """The rows that an event implies beyond its run: what it cost, and where the next fold begins."""
     event = entry.event
     match event:
         case ModelReplied():
-            tx.run(
-                """INSERT INTO usage (position, time_ms, session_id, run_id, principal, provider, model, input_tokens,
-                    output_tokens, cached_tokens, cost_microusd, duration_ms, first_delta_ms)
-                VALUES (:position, :time_ms, :tape, :run_id, :principal, :provider, :model, :input, :output, :cached, :cost,
-                    :duration, :first)""",
-                position=entry.position,
-                time_ms=entry.time_ms,
-                tape=entry.tape,
-                run_id=entry.run_id,
-                principal=principal,
-                provider=event.provider,
-                model=event.model,
-                input=event.usage.input_tokens,
-                output=event.usage.output_tokens,
-                cached=event.usage.cached_tokens,
-                cost=event.cost_microusd,
-                duration=event.duration_ms,
-                first=event.first_delta_ms,
-            )
+            _bill(tx, entry, principal, event, event.first_delta_ms)
         case events.InputAssembled() if event.from_seq is not None:
-            # The next fold begins where the window does.
+            # The next fold begins where the window does, unless that is behind a summary that it must not lose.
             tx.run(
-                "UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq",
+                """UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq
+                    AND (parent_id = '' OR fold_from > 0) AND NOT EXISTS (SELECT 1 FROM entries
+                        WHERE tape = :id AND seq >= sessions.fold_from AND kind = 'session.compacted')""",
                 seq=event.from_seq,
                 id=entry.tape,
             )
-        case InputReceived() | RunCompleted() if event.text:
-            tx.connection.index_text(entry.tape, entry.seq, event.text)
+        case events.SessionCompacted():
+            if event.kept_from:
+                tx.run(
+                    "UPDATE sessions SET fold_from = :seq WHERE session_id = :id AND fold_from < :seq",
+                    seq=event.kept_from,
+                    id=entry.tape,
+                )
+            if event.provider:
+                _bill(tx, entry, principal, event, 0)
         case _:
             pass
+
+
+def _bill(tx: Tx, entry: Appended, principal: str, event: ModelReplied | events.SessionCompacted, first_delta_ms: int) -> None:
+    """What a model call has used, whatever it was for."""
+    tx.run(
+        """INSERT INTO usage (position, time_ms, session_id, run_id, principal, provider, model, input_tokens,
+            output_tokens, cached_tokens, cost_microusd, duration_ms, first_delta_ms)
+        VALUES (:position, :time_ms, :tape, :run_id, :principal, :provider, :model, :input, :output, :cached, :cost,
+            :duration, :first)""",
+        position=entry.position,
+        time_ms=entry.time_ms,
+        tape=entry.tape,
+        run_id=entry.run_id,
+        principal=principal,
+        provider=event.provider,
+        model=event.model,
+        input=event.usage.input_tokens,
+        output=event.usage.output_tokens,
+        cached=event.usage.cached_tokens,
+        cost=event.cost_microusd,
+        duration=event.duration_ms,
+        first=first_delta_ms,
+    )
 
 
 def _wire(

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 _PASSAGE = 1_000
 _MOST_PASSAGES = 64
 _SNIPPET = 200
+_SNIPPET_WORDS = 24
+_SNIPPET_LEAD = 6
 _SAID = "kind IN ('input.received', 'run.completed')"
 _BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s|\s")
 # A near meaning without a word in common is told of from here on.
-_NEAR_ENOUGH = 0.3
+_NEAR_ENOUGH = 0.25
 
 
 class Unembedded(Struct, frozen=True):
@@ -55,37 +57,33 @@ def _indexed(tx: Tx) -> int:
 def index(tx: Tx, limit: int) -> int:
     """Make the oldest that waits findable by its words. Says how many entries it took."""
     rows = tx.all(
-        f"""SELECT e.position, e.tape, e.seq, e.time_ms, e.run_id, e.body, s.owner FROM entries e
+        f"""SELECT e.position, e.tape, e.time_ms, e.run_id, e.body, s.owner FROM entries e
             JOIN sessions s ON s.session_id = e.tape WHERE {_SAID} AND e.position > :indexed ORDER BY e.position LIMIT :limit""",
         indexed=_indexed(tx),
         limit=limit,
     )
-    for position, tape, seq, time_ms, run_id, body, owner in rows:
+    for position, tape, time_ms, run_id, body, owner in rows:
         event = events.decode(body)
         assert isinstance(event, InputReceived | RunCompleted)
-        label = event.label if isinstance(event, InputReceived) else _answer_label(tx, tape, run_id, seq)
+        label = event.label if isinstance(event, InputReceived) else _answer_label(tx, run_id)
         _add(tx, position, owner, tape, time_ms, event.text, label)
     return len(rows)
 
 
-def _answer_label(tx: Tx, tape: str, run_id: str, seq: int) -> Label:
+def _answer_label(tx: Tx, run_id: str) -> Label:
     """An answer is made from all that the model was shown for it."""
     row = tx.one(
-        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.assembled' AND tape = :tape AND seq < :seq
+        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.assembled'
         ORDER BY seq DESC LIMIT 1""",
         run_id=run_id,
-        tape=tape,
-        seq=seq,
     )
     if row is None:
         return labels.untrusted("unknown")
     assembled = events.decode(row[0])
     assert isinstance(assembled, InputAssembled)
     joined = tx.all(
-        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.received' AND tape = :tape
-            AND seq <= :upto""",
+        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.received' AND seq <= :upto""",
         run_id=run_id,
-        tape=tape,
         upto=assembled.upto_seq,
     )
     inputs = [event.label for (body,) in joined if isinstance(event := events.decode(body), InputReceived)]
@@ -187,15 +185,11 @@ def snippet(passage: str, terms: set[str]) -> str:
     words = passage.split()
     if len(" ".join(words)) <= _SNIPPET:
         return " ".join(words)
-    hits = [bool(terms.intersection(memory_words.terms(word))) for word in words]
-    best, at = -1, 0
-    span = 32
-    for start in range(0, len(words), 4):
-        count = sum(hits[start : start + span])
-        if count > best:
-            best, at = count, start
-    chosen = " ".join(words[at : at + span])[:_SNIPPET]
-    return ("…" if at else "") + chosen + ("…" if at + span < len(words) or len(chosen) == _SNIPPET else "")
+    hits = [at for at, word in enumerate(words) if terms.intersection(memory_words.terms(word))]
+    best = max(hits, key=lambda at: sum(at <= other < at + _SNIPPET_WORDS for other in hits), default=0)
+    first = max(0, best - _SNIPPET_LEAD)
+    rest = " ".join(words[first:])
+    return ("…" if first else "") + rest[:_SNIPPET].rstrip() + ("…" if len(rest) > _SNIPPET else "")
 
 
 def _text(body: bytes) -> str:

@@ -22,7 +22,8 @@ VECTOR_BYTES = 384 * 4
 _IDLE_S = 300.0
 _START_S = 60.0
 _ANSWER_S = 60.0
-_MOST_AT_ONCE = 32
+# A question waits for no more than this many texts of somebody else.
+_MOST_AT_ONCE = 4
 _MOST_CHARACTERS = 2_000
 _MOST_COMPLAINT = 2_000
 

@@ -1,6 +1,7 @@
-"""Embedding behind the writes: what was remembered is given its vector afterwards, a few items at a time, outside any transaction.
+"""Embedding behind the writes: what was remembered, and what was said, is given its vector afterwards, outside any transaction.
 
 The rule: the rows themselves say what is left to do. A crash between a write and its vector loses nothing; the next start goes on.
+What was said waits until the daemon has been quiet for a moment: nobody is slowed down by it, and idle machines stay idle.
 """
 
 import asyncio
@@ -10,9 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from palyra.domain.errors import PalyraError
+from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM
 from palyra.domain.ports import Embedder
-from palyra.journal import memory, memory_index
+from palyra.journal import memory, memory_index, turns
 from palyra.journal.database import Database, Tx
 from palyra.journal.memory_codes import Codes
 
@@ -25,14 +27,25 @@ _AT_ONCE = 64
 _RETRY_S = 60.0
 # How often items are looked for whose time is over.
 _SWEEP_S = 300.0
+# How long nobody must have been at work before what was said is indexed.
+_QUIET_S = 20.0
+# Few at once: the writer is everybody's.
+_ENTRIES_AT_ONCE = 16
+# Who asks in the middle of a run waits no longer for a question's vector. The model, once started, takes a tenth of this.
+_PATIENCE_S = 0.06
+_EVERYTHING = 1 << 53
 
 
 class Embedding:
     """One task. `why_not` says why meanings are not searched now, in words for a person."""
 
-    def __init__(self, db: Database, embedder: Embedder | None) -> None:
+    def __init__(self, db: Database, embedder: Embedder | None, *, quiet_s: float = _QUIET_S) -> None:
         self._db = db
         self._embedder = embedder
+        self._quiet_s = quiet_s
+        self._quiet: asyncio.TimerHandle | None = None
+        self._due = False
+        self._asking: set[asyncio.Task[list[bytes]]] = set()
         # Held here because this task is what lets go of them when nobody has searched for a while.
         self.codes = Codes()
         self._wake = asyncio.Event()
@@ -43,11 +56,16 @@ class Embedding:
     def start(self) -> None:
         self._wake.set()
         self._task = asyncio.create_task(self._run())
+        self.said()
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        if self._quiet is not None:
+            self._quiet.cancel()
+        tasks = [*self._asking, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         if self._embedder is not None:
             await self._embedder.close()
 
@@ -56,16 +74,36 @@ class Embedding:
         self._done.clear()
         self._wake.set()
 
+    def said(self, run_id: str = "") -> None:
+        """A run ended: something was said. It is looked at when nothing has been for a while."""
+        if self._quiet is not None:
+            self._quiet.cancel()
+        self._quiet = asyncio.get_running_loop().call_later(self._quiet_s, self.look_at_said)
+
+    def look_at_said(self) -> None:
+        """Index what was said and give it vectors, now."""
+        self._due = True
+        self.wake()
+
     async def settled(self) -> None:
         """Wait until nothing is left to embed, or it is known that nothing can be."""
         await self._done.wait()
 
-    async def question(self, text: str) -> "NDArray[np.float32] | None":
-        """A question's vector, or None if only words can be searched; `why_not` then says why."""
+    async def question(self, text: str, *, patient: bool = True) -> "NDArray[np.float32] | None":
+        """A question's vector, or None if only words can be searched; `why_not` then says why.
+
+        Who is not patient does not wait for a model that is starting or busy. It goes on starting; the next question has it.
+        """
         if self._embedder is None:
             return None
+        task = asyncio.create_task(self._embedder.embed([text]))
+        self._asking.add(task)
+        task.add_done_callback(self._asked)
         try:
-            (raw,) = await self._embedder.embed([text])
+            async with asyncio.timeout(None if patient else _PATIENCE_S):
+                (raw,) = await asyncio.shield(task)
+        except TimeoutError:
+            return None
         except PalyraError as error:
             self._failed(error)
             return None
@@ -74,6 +112,18 @@ class Embedding:
 
         return np.frombuffer(raw, "<f4")
 
+    def _asked(self, task: "asyncio.Task[list[bytes]]") -> None:
+        self._asking.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def index_said(self, most: int) -> int:
+        """Make what was said findable by its words, up to so many entries. Says how many are left."""
+        done = 0
+        while done < most and (taken := await self._db.write(lambda tx: turns.index(tx, _ENTRIES_AT_ONCE))):
+            done += taken
+        return await self._db.read(turns.behind) if done >= most else 0
+
     # --- the task -----------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
@@ -81,6 +131,9 @@ class Embedding:
             await self._attempt(self._sweep)
             self._wake.clear()
             good = await self._attempt(self._embed_all)
+            if self._due:
+                self._due = not (good and await self._attempt(self._embed_said))
+                good = not self._due
             if not self._wake.is_set():
                 self._done.set()
             try:
@@ -108,8 +161,19 @@ class Embedding:
         while todo := await self._db.read(lambda tx: memory.unembedded(tx, _AT_ONCE)):
             raw = await self._embedder.embed([each.text for each in todo])
             spots = [each.spot for each in todo]
-            packed = await asyncio.to_thread(_pack, spots, raw)
+            packed = await everyday.do(_pack, spots, raw)
             await self._db.write(partial(memory.embedded, by=self._embedder.name, packed=packed))
+            self.why_not = ""
+
+    async def _embed_said(self) -> None:
+        if await self._db.read(turns.behind):
+            await self.index_said(_EVERYTHING)
+        if self._embedder is None:
+            return
+        while todo := await self._db.read(lambda tx: turns.unembedded(tx, _ENTRIES_AT_ONCE)):
+            raw = await self._embedder.embed([each.text for each in todo])
+            packed = await everyday.do(_pack, [each.spot for each in todo], raw)
+            await self._db.write(partial(turns.embedded, by=self._embedder.name, packed=packed))
             self.why_not = ""
 
     async def _sweep(self) -> None:
@@ -125,6 +189,4 @@ class Embedding:
 
 
 def _pack(spots: list[int], raw: list[bytes]) -> dict[int, tuple[bytes, bytes]]:
-    import numpy as np
-
-    return {spot: memory_index.pack(np.frombuffer(each, "<f4")) for spot, each in zip(spots, raw, strict=True)}
+    return {spot: memory_index.pack(each) for spot, each in zip(spots, raw, strict=True)}

@@ -10,7 +10,7 @@ from palyra.domain.events import SessionChanged, SessionCreated
 from palyra.domain.redaction import Redactor
 from palyra.journal import runs, sessions, tape
 from palyra.journal.database import Database, Tx
-from palyra.journal.sessions import Found, Session
+from palyra.journal.sessions import Session
 from palyra.runtime.clock import Clock
 from palyra.runtime.runs import Runs
 
@@ -124,9 +124,6 @@ class Sessions:
             return sessions.listing(tx, principal, archived=archived, before=at, limit=limit)
 
         return await self._db.read(query)
-
-    async def search(self, principal: str, words: str, limit: int) -> list[Found]:
-        return await self._db.read(lambda tx: sessions.search(tx, principal, words, limit))
 
     async def reset(self, principal: str, session_id: str) -> Session:
         """The next run starts with an empty conversation. What runs or waits is cancelled first."""

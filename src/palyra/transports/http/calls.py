@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from palyra.policy.store import PolicyStore
     from palyra.runtime.answers import Answers
     from palyra.runtime.clock import Clock
+    from palyra.runtime.compacting import Compacting
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
     from palyra.runtime.mcp import Mcp
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from palyra.runtime.session_verbs import Sessions
     from palyra.runtime.settings import ConfigReloaded
     from palyra.runtime.shelf import Shelf
+    from palyra.runtime.transcripts import Transcripts
     from palyra.runtime.undo import Undoing
     from palyra.runtime.vault import Vault
     from palyra.tools.catalogue import Catalogue
@@ -67,6 +69,7 @@ class Parts:
     rules: "Rules"
     answers: "Answers"
     undoing: "Undoing"
+    compacting: "Compacting"
     rewinding: "Rewinding"
     moments: "Moments"
     models: "Models"
@@ -75,6 +78,7 @@ class Parts:
     shadow: "PolicyStore | None"
     vault: "Vault"
     memory: "Memory"
+    transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"

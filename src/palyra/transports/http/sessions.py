@@ -10,7 +10,7 @@ from palyra.domain.events import Entry
 from palyra.journal import runs, sessions, tape, workspace
 from palyra.journal.database import Tx
 from palyra.journal.runs import RunRow
-from palyra.journal.sessions import Found, Session
+from palyra.journal.sessions import Session
 from palyra.journal.tape import Stored
 from palyra.journal.workspace import Artifact
 from palyra.runtime.gateway import Submission
@@ -33,12 +33,11 @@ class SessionPage(Struct, frozen=True):
 
 
 class Search(Input, frozen=True, kw_only=True):
+    """`semantic`: by meaning too, not by words alone."""
+
     q: Annotated[str, Meta(min_length=1, max_length=500)]
+    semantic: bool = True
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
-
-
-class FoundPage(Struct, frozen=True):
-    found: list[Found]
 
 
 class Change(Input, frozen=True, kw_only=True):
@@ -96,7 +95,8 @@ async def listing(call: Call[Listing, Nothing]) -> Answer:
 
 
 async def search(call: Call[Search, Nothing]) -> Answer:
-    return ok(FoundPage(await call.parts.sessions.search(call.principal, call.query.q, call.query.limit)))
+    query = call.query
+    return ok(await call.parts.transcripts.search(call.principal, query.q, query.limit, semantic=query.semantic))
 
 
 async def get(call: Call[Nothing, Nothing]) -> Answer:

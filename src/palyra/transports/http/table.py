@@ -23,6 +23,7 @@ from palyra.runtime.vault_rules import NewSecret
 from palyra.tools.mcp.status import ServerStatus
 from palyra.transports.http import about, admin, journal, mcp, policy_tools, runs, sessions, vault, watching, websocket
 from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
+from palyra.transports.http.compaction_table import COMPACTION
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.skill_table import SKILLS
@@ -402,4 +403,5 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_DECISIONS,
     *_RULES,
     *TRAVEL,
+    *COMPACTION,
 )
