@@ -16,7 +16,7 @@ Path = tuple[str, ...]
 MINUTE_MS = 60_000
 
 
-def says(description: str, *, least: int | None = None, most: int | None = None) -> Meta:
+def says(description: str, *, least: float | None = None, most: float | None = None) -> Meta:
     return Meta(description=description, ge=least, le=most)
 
 
@@ -34,6 +34,7 @@ class Server(Section, frozen=True, kw_only=True):
 class Models(Section, frozen=True, kw_only=True):
     default: Annotated[str, says('"provider/model", or a provider for its first model; empty: what is found')] = ""
     fallbacks: Annotated[Words, says("tried in this order when the default cannot answer, written the same way")] = ()
+    summary: Annotated[str, says('"provider/model" that writes the summaries of long sessions; empty: rules write them')] = ""
     context_tokens: Annotated[int, says("window to assume of a model whose provider does not say", least=1_024)] = 128_000
 
 
@@ -106,6 +107,11 @@ class Memory(Section, frozen=True, kw_only=True):
     embeddings: Annotated[bool, says("search what is remembered by its meaning too; false: by its words only")] = True
 
 
+class Compaction(Section, frozen=True, kw_only=True):
+    threshold: Annotated[float, says("share of a model's budget from which older turns are condensed", least=0.1, most=1.0)] = 0.6
+    notes: Annotated[bool, says("also note in MEMORY.md of the workspace what the user requires and what was decided")] = False
+
+
 class Browser(Section, frozen=True, kw_only=True):
     enabled: Annotated[bool, says("offer the browser tools where Playwright and Chromium are installed")] = True
     chromium: Annotated[str, says("path of the Chromium to use; empty: the one that is found")] = ""
@@ -131,6 +137,7 @@ class Config(Section, frozen=True, kw_only=True):
     workspace: Workspace = Workspace()
     mailbox: Mailbox = Mailbox()
     memory: Memory = Memory()
+    compaction: Compaction = Compaction()
     browser: Browser = Browser()
     rehearsal: Rehearsal = Rehearsal()
     log: Log = Log()
@@ -207,6 +214,8 @@ def _accepts(kind: msgspec.inspect.Type) -> str:
             if least is not None and most is not None:
                 return f"a whole number from {least} to {most}"
             return "a whole number" if least is None else f"a whole number, at least {least}"
+        case msgspec.inspect.FloatType(ge=least, le=most):
+            return f"a number from {least} to {most}"
         case msgspec.inspect.BoolType():
             return "true or false"
         case msgspec.inspect.LiteralType(values=values):

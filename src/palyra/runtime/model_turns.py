@@ -20,6 +20,7 @@ from palyra.runtime import around
 from palyra.runtime.around import Around
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.clock import Clock
+from palyra.runtime.compacting import Compacting
 from palyra.runtime.hub import Hub
 from palyra.runtime.pictures import Gallery
 from palyra.runtime.project_files import ProjectFiles
@@ -121,6 +122,7 @@ class ModelTurns:
         projects: ProjectFiles,
         recalling: Recalling,
         gallery: Gallery,
+        compacting: Compacting,
         redactor: Redactor,
         clock: Clock,
     ) -> None:
@@ -130,6 +132,7 @@ class ModelTurns:
         self._projects = projects
         self._recalling = recalling
         self._gallery = gallery
+        self._compacting = compacting
         self.redactor = redactor
         self.clock = clock
 
@@ -138,6 +141,7 @@ class ModelTurns:
         route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
         nearby = await self._look_around(run)
+        await self._compacting.before_turn(run, route.targets[0])
         images = await self._gallery.of(run.live.conversation)
         prepared = await self._prepare(run, route, 0, images, nearby, continuing=continuing)
         turn = run.progress.turns + 1
