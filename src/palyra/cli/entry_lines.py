@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from palyra.cli import words
+from palyra.cli import compacting, words
 from palyra.cli.prose import Prose
 from palyra.cli.safe_text import clean, one_line
 from palyra.domain import events
@@ -22,6 +22,8 @@ from palyra.domain.events import (
     RunCancelled,
     RunCompleted,
     RunFailed,
+    SessionCompacted,
+    SessionUncompacted,
     ToolDecided,
     ToolFinished,
     ToolProposed,
@@ -160,6 +162,8 @@ def summary(entry: Entry, width: int = 0) -> str:
             said = f"{reason}: {message}"
         case RunCancelled(reason=reason):
             said = reason
+        case SessionCompacted() | SessionUncompacted() as changed:
+            said = compacting.notice(changed)
         case _:
             said = _plain(entry)
     return one_line(said, width)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from palyra.cli import entry_lines, words
+from palyra.cli import compacting, entry_lines, words
 from palyra.cli.calls import Calls
 from palyra.cli.prose import Prose
 from palyra.cli.reply import ReplyText
@@ -25,8 +25,10 @@ from palyra.domain.events import (
     RunResumed,
     RunStarted,
     SessionBranched,
+    SessionCompacted,
     SessionReset,
     SessionRestored,
+    SessionUncompacted,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -103,6 +105,8 @@ class Screen:
                 return self._prose("dim").whole(text).rstrip("\n").split("\n")
             case RunFailed() | RunCancelled() | SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
                 return self._ends(event)
+            case SessionCompacted() | SessionUncompacted():
+                return self._condensed(event)
             case _:
                 return []
 
@@ -144,6 +148,9 @@ class Screen:
                 self.lines(self._ends(event))
             case SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
                 self.lines(self._ends(event))
+            case SessionCompacted() | SessionUncompacted():
+                self.terminal.finish()
+                self.lines(self._condensed(event))
             case _:
                 pass
 
@@ -219,6 +226,9 @@ class Screen:
                 return [self._style("undone:", "cyan"), *entry_lines.change_lines(self._style, event.changes)]
             case _:
                 return []
+
+    def _condensed(self, event: SessionCompacted | SessionUncompacted) -> list[str]:
+        return entry_lines.wrapped(self._style, compacting.notice(event), self.terminal.out.width, "dim")
 
     def _reasoning(self, text: str) -> None:
         if self.unfolded:

@@ -2,7 +2,7 @@
 
 import click
 
-from palyra.cli import client, entry_lines, naming, words
+from palyra.cli import client, compacting, entry_lines, naming, words
 from palyra.cli.calls import Calls
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
@@ -115,6 +115,60 @@ def branch(state: State, session_id: str, at: int | None, title: str) -> None:
 @click.argument("session_id")
 def reset(state: State, session_id: str) -> None:
     _tell(state, client.reset(state.api, naming.session(state.api, session_id)))
+
+
+@verb(sessions, "compact", help="Condense the older turns of a session. The history stays whole; uncompact takes it back.")
+@click.argument("session_id")
+@click.option("--preview", is_flag=True, help="Show the summary that it would get, and change nothing.")
+def compact(state: State, session_id: str, preview: bool) -> None:
+    made = compacting.compact(state.api, naming.session(state.api, session_id), preview=preview)
+    if state.out.as_json:
+        state.out.json(made)
+        return
+    for line in compacting.told(made, summary=preview):
+        state.out.line(line)
+
+
+@verb(sessions, "compactions", help="List the compactions of a session.")
+@click.argument("session_id")
+def compactions(state: State, session_id: str) -> None:
+    found = compacting.of_session(state.api, naming.session(state.api, session_id))
+    if state.out.as_json:
+        state.out.json({"compactions": found})
+        return
+    if not found:
+        state.out.line("this session was never condensed")
+        return
+    rows = [
+        [str(each.seq), words.ago(each.time_ms), str(each.turns), f"{each.tokens_before} → {each.tokens_after}",
+         each.written_by, "stands" if each.stands else "taken back"]
+        for each in found
+    ]  # fmt: skip
+    state.out.table(["entry", "when", "turns", "tokens", "written by", ""], rows, right=["entry", "turns"])
+
+
+@verb(sessions, "uncompact", help="Take back the newest compaction, or the one of an entry with those built on it.")
+@click.argument("session_id")
+@click.argument("seq", required=False, type=click.IntRange(1))
+def uncompact(state: State, session_id: str, seq: int | None) -> None:
+    undone = compacting.undo(state.api, naming.session(state.api, session_id), seq)
+    if state.out.as_json:
+        state.out.json(undone)
+        return
+    state.out.line(f"taken back: {', '.join(map(str, undone.compactions))}; the conversation goes on in full")
+
+
+@verb(sessions, "pin", help="Keep the exchange that an entry belongs to out of every compaction.")
+@click.argument("session_id")
+@click.argument("seq", type=click.IntRange(1))
+@click.option("--remove", is_flag=True, help="Do not keep it any longer.")
+def pin(state: State, session_id: str, seq: int, remove: bool) -> None:
+    pinned = compacting.pin(state.api, naming.session(state.api, session_id), seq, removed=remove)
+    if state.out.as_json:
+        state.out.json(pinned)
+        return
+    kept = ", ".join(map(str, pinned.pins))
+    state.out.line(f"kept whole: the exchanges that begin at {kept}" if kept else "no exchange is pinned")
 
 
 def _tell(state: State, session: Session) -> None:

@@ -1,11 +1,12 @@
 """The commands of a chat. Each is one function over the chat and what was written behind the name."""
 
-from palyra.cli import admin_client, client, entry_lines, naming, words
+from palyra.cli import admin_client, client, compacting, entry_lines, naming, words
 from palyra.cli.chat_loop import Chat, Command
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.undo import explained
 from palyra.domain.conversation import CallProgress, Conversation, ModelTurn
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
+from palyra.domain.events import SessionCompacted
 from palyra.journal.usage import UsageRow
 
 HELP = """\
@@ -13,6 +14,7 @@ HELP = """\
 /new [title]         a new session in this folder
 /session ID          go to another session; /sessions lists them
 /reset               empty the conversation; the history stays
+/compact [preview]   condense the older turns now; /uncompact takes it back
 /branch [seq]        go on from here, or from an entry, in a new session
 /title TEXT          name the session
 /undo [call]         take back the newest change, or the one of a call; --force overrules
@@ -56,6 +58,22 @@ def _sessions(chat: Chat, rest: str) -> None:
 
 def _reset(chat: Chat, rest: str) -> None:
     client.reset(chat.api, chat.session.session_id)
+
+
+def _compact(chat: Chat, rest: str) -> None:
+    if rest not in ("", "preview"):
+        raise InvalidInput("/compact, or /compact preview")
+    made = compacting.compact(chat.api, chat.session.session_id, preview=rest == "preview")
+    if not made.applied:
+        # What was done is on the tape, and so on the screen.
+        for line in compacting.told(made, summary=True):
+            chat.terminal.line(line)
+
+
+def _uncompact(chat: Chat, rest: str) -> None:
+    if rest and not rest.isdecimal():
+        raise InvalidInput("/uncompact takes the number of an entry, or nothing")
+    compacting.undo(chat.api, chat.session.session_id, int(rest) if rest else None)
 
 
 def _branch(chat: Chat, rest: str) -> None:
@@ -200,7 +218,8 @@ def why_lines(chat: Chat, call_id: str) -> list[str]:
     conversation = Conversation(chat.session.session_id)
     for entry in client.entries(chat.api, chat.session.session_id):
         event = entry_lines.read(entry)
-        if event is not None:
+        # Calls that were condensed away were decided all the same.
+        if event is not None and not isinstance(event, SessionCompacted):
             conversation.apply(entry.seq, entry.run_id, entry.time_ms, event)
     calls = [call for turn in conversation.turns if isinstance(turn, ModelTurn) for call in turn.calls]
     chosen = [call for call in calls if not call_id or call.call.id == call_id][-1:]
@@ -251,6 +270,8 @@ COMMANDS: dict[str, Command] = {
     "session": _session,
     "sessions": _sessions,
     "reset": _reset,
+    "compact": _compact,
+    "uncompact": _uncompact,
     "branch": _branch,
     "title": _title,
     "undo": _undo,
