@@ -232,8 +232,9 @@ def _fields(type_: Any) -> set[str]:
 
 
 def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None:
-    from palyra.cli import travel_client
+    from palyra.cli import compacting, travel_client
     from palyra.policy import explain, store
+    from palyra.runtime import compacting as daemon_compacting
     from palyra.runtime import gateway, moments, rewind, undo
     from palyra.tools import rewinds
     from palyra.transports.http import about, admin, journal
@@ -246,6 +247,8 @@ def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None
         (travel_client.Moment, moments.Moment),
         (travel_client.ShownTurn, moments.ShownTurn),
         (travel_client.ShownCall, moments.ShownCall),
+        (compacting.Uncompacted, daemon_compacting.Uncompacted),
+        (compacting.Pinned, daemon_compacting.Pinned),
         (client.Cancelled, gateway.Stopped),
         (client.Model, about.ModelInfo),
         (admin_client.Status, about.Status),

@@ -124,7 +124,7 @@ def literal(value: Any) -> str:
     match value:
         case bool():
             return "true" if value else "false"
-        case int():
+        case int() | float():
             return str(value)
         case str():
             return _quoted(value)
