@@ -38,7 +38,7 @@ _QUOTED = re.compile(r'"((?:[^"\\\r\n]|\\[^\r\n])*)"|\'((?:[^\'\\\r\n]|\\[^\r\n]
 # Longer than any target may be, and no longer: what follows it is looked at again and again.
 _PLAIN = re.compile(r"(?:[^\s\\]|\\[^\r\n]){1,4200}")
 _ESCAPED = re.compile(r"\\([^\r\n])")
-_ENDS = ".,;:!?\"'’”»*_"
+_ENDS = ".,;:!?\"'’”»*"
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 _NEEDS_NO_QUOTES = re.compile(r"[\w./%=#+~@&?:,-]*[\w/%=#+~&-]")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)

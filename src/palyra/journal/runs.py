@@ -4,7 +4,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from palyra.domain import events
 from palyra.domain.errors import Forbidden, NotFound
+from palyra.domain.events import AnyEvent
 from palyra.domain.ids import RunId, SessionId
 from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin
@@ -47,6 +49,12 @@ def get(tx: Tx, run_id: str, principal: str) -> RunRow:
     if run.principal != principal:
         raise Forbidden("this run belongs to someone else", run_id=run_id)
     return run
+
+
+def events_of(tx: Tx, run_id: str) -> list[AnyEvent]:
+    """Everything that happened in a run, oldest first."""
+    rows = tx.all(f"SELECT body FROM entries WHERE {_OF_RUN} ORDER BY position LIMIT 10000", run_id=run_id)
+    return [events.decode(body) for (body,) in rows]
 
 
 def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 50) -> list[RunRow]:

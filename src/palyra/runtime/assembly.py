@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import hands, labels
+from palyra.domain import hands, labels, references
 from palyra.domain.conversation import CallProgress, Conversation, ModelTurn, RunProgress, Summary, Turn, UserTurn, window
 from palyra.domain.events import AssembledPart, Attachment, InputAssembled, InputReceived
 from palyra.domain.memory import Recalled
@@ -19,6 +19,7 @@ from palyra.domain.messages import (
     Message,
     ModelCall,
     ModelRequest,
+    Part,
     Text,
     ToolMessage,
     ToolSchema,
@@ -144,7 +145,8 @@ class Assembler:
         sizes = sizes or Measure()
         skills, project, memory = self._skills(), around.project, around.memory
         instructions = f"{INSTRUCTIONS}\nWorkspace: {workspace or 'none'}{project.text}{skills.text}"
-        seen = _Sight(conversation.turns, images, vision=target.vision)
+        turns = _with_fresh(conversation, run)
+        seen = _Sight(turns, images, vision=target.vision)
         fixed = (
             AssembledPart("instructions", self._size(INSTRUCTIONS)),
             *((AssembledPart("project", self._size(project.text), project.label, project.note),) if project.text else ()),
@@ -156,7 +158,6 @@ class Assembler:
         room = budget - sum(part.tokens for part in (*fixed, *late))
         fresh = tuple(event for _, event in run.inputs)
         notes = tuple(conversation.notes) if fresh else ()
-        turns = _with_fresh(conversation, run)
         kept, from_seq = _slide(turns, room, run.accepted_seq, sizes)
         size = sizes.tokens(kept)
         messages = _render(kept, seen, run.run_id, memory)
@@ -169,7 +170,7 @@ class Assembler:
             *fixed,
             AssembledPart("conversation", size - new, conversation.label, _note(turns, kept)),
             *late,
-            AssembledPart("input", new),
+            AssembledPart("input", new, labels.join([event.brings for event in fresh]), _brought(fresh)),
         )
         request = ModelRequest(
             model=target.model,
@@ -216,6 +217,12 @@ def _with_fresh(conversation: Conversation, run: RunProgress) -> list[Turn]:
     return turns
 
 
+def _brought(fresh: Sequence[InputReceived]) -> str:
+    named = [references.spell(each.kind, each.target) for event in fresh for each in event.references]
+    attached = [each.name for event in fresh for each in event.attachments]
+    return ", ".join((*named, *attached))[:500] if named or attached else ""
+
+
 def _remembered(tokens: int, recalled: Sequence[Recalled]) -> AssembledPart:
     label = labels.join([each.item.label for each in recalled])
     return AssembledPart("memory", tokens, label, ", ".join(f"{each.item.memory_id} {each.score:.2f}" for each in recalled))
@@ -251,7 +258,7 @@ def _render(turns: Sequence[Turn], seen: "_Sight", run_id: str = "", memory: str
                 if memory and turn.run_id == run_id:
                     notes.append(Text(memory))
                     memory = ""
-                messages.append(UserMessage((*notes, *map(_input, turn.inputs))))
+                messages.append(UserMessage((*notes, *(part for event in turn.inputs for part in _input(event, seen)))))
             case ModelTurn():
                 _render_reply(turn, messages, seen)
             case Summary():
@@ -259,10 +266,18 @@ def _render(turns: Sequence[Turn], seen: "_Sight", run_id: str = "", memory: str
     return messages
 
 
-def _input(event: InputReceived) -> Text:
-    if event.label.integrity == "trusted":
-        return Text(event.text)
-    return Text(_fence(event.text, event.submission_id, event.label.sources))
+def _input(event: InputReceived, seen: "_Sight") -> tuple[Part, ...]:
+    """What was named and attached, then what was said."""
+    said = references.spoken(event.text)
+    if event.label.integrity != "trusted":
+        said = _fence(said, event.submission_id, event.label.sources)
+    if not (event.references or event.attachments):
+        return (Text(said),)
+    pictured = tuple(each for each in event.attachments if each.width)
+    images, notes = seen.of(pictured)
+    if images:
+        notes = (f"[attached: {', '.join(map(pictures.described, pictured))}]", *notes)
+    return (*images, Text("\n".join(text for text in (references.render(event), *notes, said) if text)))
 
 
 def _summary(turn: Summary) -> str:

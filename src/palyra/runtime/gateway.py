@@ -21,7 +21,9 @@ from palyra.journal import runs, sessions, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow, SubmissionRow
 from palyra.runtime.answers import Answers
+from palyra.runtime.attachments import Attaching
 from palyra.runtime.clock import Clock
+from palyra.runtime.enclosures import NOTHING, Enclosed, Enclosures
 from palyra.runtime.hub import Hub
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.routing import Models
@@ -40,6 +42,8 @@ class Submission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     mode: InputMode = "followup"
     model: str = ""
     origin: Origin = "interactive"
+    # Files that were stored for the session before.
+    attachments: tuple[Attaching, ...] = ()
 
 
 class Submitted(Struct, frozen=True, kw_only=True):
@@ -69,8 +73,10 @@ class Gateway:
         redactor: Redactor,
         clock: Clock,
         settings: Settings,
+        enclosures: Enclosures,
     ) -> None:
         self._db = db
+        self._enclosures = enclosures
         self._hub = hub
         self._lives = lives
         self._runs = runs_
@@ -112,11 +118,20 @@ class Gateway:
                 raise InvalidInput("the model's name looks like a secret")
         submission_id = ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
         text = self._redactor.redact(submission.text)
-        step = _Submit(principal, session_id, submission_id, submission, text, self._settings)
+        enclosed = NOTHING
+        if "@" in submission.text or submission.attachments:
+            enclosed = await self._enclosed(principal, session_id, submission)
+        step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed)
         submitted = await self._db.write(step)
         if submitted.outcome == "joined" and submission.mode == "interrupt":
             self._runs.interrupt(submitted.run_id)
         return submitted
+
+    async def _enclosed(self, principal: str, session_id: str, submission: Submission) -> Enclosed:
+        """What a message names and brings. Saying the same message again reads nothing again: it was taken as it was then."""
+        if submission.run_id and await self._db.read(lambda tx: runs.find_submission(tx, submission.run_id)) is not None:
+            return NOTHING
+        return await self._enclosures.of(principal, session_id, submission.text, submission.attachments, submission.origin)
 
     # --- watch --------------------------------------------------------------------------------------------------------
 
@@ -202,16 +217,25 @@ class _Submit:
     """The step that takes an input in: decides, under the write lock, whether it starts a run, queues or joins one."""
 
     def __init__(
-        self, principal: str, session_id: str, submission_id: str, submission: Submission, text: str, settings: Settings
+        self,
+        principal: str,
+        session_id: str,
+        submission_id: str,
+        submission: Submission,
+        text: str,
+        settings: Settings,
+        enclosed: Enclosed = NOTHING,
     ) -> None:
         self._principal = principal
         self._session_id = session_id
         self._id = submission_id
         self._submission = submission
         self._text = text
+        self._enclosed = enclosed
         self._budgets = settings.budgets
         self._depth = settings.mailbox_depth
-        payload = "\0".join((session_id, submission.mode, submission.model, submission.origin, text))
+        attached = [f"{each.artifact} {each.name}" for each in submission.attachments]
+        payload = "\0".join((session_id, submission.mode, submission.model, submission.origin, text, *attached))
         self._digest = sha256(payload.encode()).digest()
 
     def __call__(self, tx: Tx) -> Submitted:
@@ -244,7 +268,15 @@ class _Submit:
     def _append(
         self, tx: Tx, run_id: str, before: list[AnyEvent], outcome: Literal["started", "queued", "joined"], state: RunState
     ) -> Submitted:
-        received = InputReceived(submission_id=self._id, text=self._text, mode=self._submission.mode)
+        enclosed = self._enclosed
+        enclosed.store(tx, self._session_id)
+        received = InputReceived(
+            submission_id=self._id,
+            text=self._text,
+            mode=self._submission.mode,
+            attachments=enclosed.attachments,
+            references=enclosed.references,
+        )
         after = [RunStarted()] if outcome == "started" else []
         entries = tape.append(tx, self._session_id, self._principal, [*before, received, *after], run_id)
         seq = entries[0].seq

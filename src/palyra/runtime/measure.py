@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from palyra.domain import references
 from palyra.domain.conversation import ModelTurn, Summary, Turn, UserTurn
 from palyra.models import counting, estimate
 
@@ -71,7 +72,8 @@ def text_of(turn: Turn) -> str:
     """Everything of a turn that a model reads."""
     match turn:
         case UserTurn():
-            return "\n".join((*turn.notes, *(event.text for event in turn.inputs)))
+            brought = (references.render(event) for event in turn.inputs)
+            return "\n".join((*turn.notes, *filter(None, brought), *(event.text for event in turn.inputs)))
         case ModelTurn():
             pieces = [turn.reply.text, turn.reply.reasoning]
             for call in turn.calls:
@@ -85,7 +87,7 @@ def _state(turn: Turn) -> int:
     match turn:
         case UserTurn():
             # What is not on the tape yet has no place of its own: its length tells it from what stood there before.
-            return sum(len(event.text) for event in turn.inputs)
+            return sum(len(event.text) + sum(len(each.text) for each in event.references) for event in turn.inputs)
         case ModelTurn():
             return sum(call.finished is not None for call in turn.calls)
         case Summary():

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from palyra.domain import pictures
-from palyra.domain.conversation import Conversation, ModelTurn, Turn
+from palyra.domain.conversation import Conversation, ModelTurn, Turn, UserTurn
 from palyra.domain.events import Attachment
 from palyra.domain.messages import Image
 from palyra.journal import workspace
@@ -110,10 +110,28 @@ def _smaller(data: bytes) -> Picture | str:
 
 
 def shown(turns: Sequence[Turn]) -> tuple[Attachment, ...]:
-    """The images of a conversation that are sent with its next request, each once: the newest, in their order."""
-    everything = tuple({each.artifact: each for each in _all(turns)}.values())
-    too_many = len(everything) - MOST_SHOWN
-    return everything[-(-too_many // _GIVE_WAY) * _GIVE_WAY :] if too_many > 0 else everything
+    """The images of a conversation that are sent with its next request, each once: the newest, in their order.
+
+    Those that the user attached last are among them, however many results have come since.
+    """
+    everything = {each.artifact: each for each in _all(turns)}
+    attached = _attached_last(turns)
+    others = [each for each in everything.values() if each.artifact not in attached]
+    too_many = len(others) - MOST_SHOWN
+    dropped = {each.artifact for each in others[: -(-too_many // _GIVE_WAY) * _GIVE_WAY]} if too_many > 0 else set()
+    return tuple(each for each in everything.values() if each.artifact not in dropped)
+
+
+def _attached_last(turns: Sequence[Turn]) -> frozenset[str]:
+    for turn in reversed(turns):
+        if isinstance(turn, UserTurn) and (found := frozenset(each.artifact for each in _attached(turn))):
+            return found
+    return frozenset()
+
+
+def _attached(turn: UserTurn) -> Iterator[Attachment]:
+    for event in turn.inputs:
+        yield from (each for each in event.attachments if each.width)
 
 
 def _all(turns: Sequence[Turn]) -> Iterator[Attachment]:
@@ -122,6 +140,8 @@ def _all(turns: Sequence[Turn]) -> Iterator[Attachment]:
             for call in turn.calls:
                 if call.finished is not None:
                     yield from call.finished.images
+        elif isinstance(turn, UserTurn):
+            yield from _attached(turn)
 
 
 def tokens(attachment: Attachment) -> int:
@@ -131,7 +151,14 @@ def tokens(attachment: Attachment) -> int:
 
 def described(attachment: Attachment) -> str:
     size = f"{attachment.width} × {attachment.height} pixels" if attachment.width else attachment.media_type
-    return f"image, {size}"
+    return f"image {attachment.name}, {size}" if attachment.name else f"image, {size}"
+
+
+def _with_waiting(conversation: Conversation) -> Sequence[Turn]:
+    """The turns so far, and what was said and not answered yet, if there are images with it."""
+    unread = (event for run in conversation.runs.values() if run.begun for _, event in run.inputs)
+    waiting = tuple(event for event in unread if event.attachments)
+    return [*conversation.turns, UserTurn(conversation.seq, "", 0, waiting)] if waiting else conversation.turns
 
 
 class Gallery:
@@ -142,7 +169,7 @@ class Gallery:
 
     async def of(self, conversation: Conversation) -> Mapping[str, Image]:
         """By artifact. One that is no longer stored is missing; a conversation without images costs nothing."""
-        wanted = {each.artifact: each.media_type for each in shown(conversation.turns)}
+        wanted = {each.artifact: each.media_type for each in shown(_with_waiting(conversation))}
         if not wanted:
             return {}
 

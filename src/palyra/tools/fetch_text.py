@@ -17,6 +17,8 @@ _TEXTUAL = re.compile(
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _LOOKS_HTML = re.compile(r"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+# Bytes that no encoding of text with one byte for a letter uses.
+_NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HTML = ("text/html", "application/xhtml+xml")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # Encodings by name that are no encodings of text, or that turn bytes into arbitrary objects' worth of trouble.
@@ -65,6 +67,11 @@ def _described(response: Response, media_type: str, why: str = "it is not text")
 
 def _sniffed(body: bytes) -> str:
     return "application/pdf" if body.startswith(b"%PDF-") else ""
+
+
+def textual(body: bytes) -> bool:
+    """Whether bytes of which nothing is known look like text, in whatever encoding."""
+    return _textual("application/octet-stream", body) or _NOT_TEXT.search(body, 0, 4096) is None
 
 
 def _textual(media_type: str, body: bytes) -> bool:

@@ -10,7 +10,7 @@ import stat
 import struct
 import unicodedata
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +29,7 @@ MOST_FILES = 512
 MOST_FILE_BYTES = 8 << 20
 MOST_BYTES = 16 << 20
 MOST_ARCHIVE = 16 << 20
+_MOST_LISTED = 20_000
 # An honest text packs about 4:1, a table 20:1; a bomb packs 1000:1. Small files may pack as well as they like.
 MOST_RATIO = 100
 _RATIO_FROM = 256 << 10
@@ -221,6 +222,26 @@ def from_zip(data: bytes) -> dict[str, bytes]:
     except RuntimeError as error:
         # What zipfile raises for an encrypted entry whose flag was hidden.
         raise InvalidInput(f"the zip file cannot be read: {str(error)[:200]}") from None
+
+
+def chosen(data: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """The files of any archive whose names are wanted, under the same limits. The others are not unpacked."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            files, budget = dict[str, bytes](), _Budget()
+            for entry in archive.infolist()[:_MOST_LISTED]:
+                if not wanted(entry.orig_filename):
+                    continue
+                if len(files) == MOST_FILES:
+                    raise LimitExceeded(f"more than {MOST_FILES} files")
+                _check_kind(entry, entry.orig_filename)
+                with archive.open(entry) as file:
+                    files[entry.orig_filename] = budget.read(file, entry.orig_filename, entry.compress_size)  # type: ignore[arg-type]
+            return files
+    except (zipfile.BadZipFile, RuntimeError, *_BROKEN) as error:
+        raise InvalidInput(f"the archive cannot be read: {str(error)[:200] or type(error).__name__}") from None
 
 
 def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:

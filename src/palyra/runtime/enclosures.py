@@ -1,0 +1,43 @@
+"""What a message brings with it beyond its words: what it names, and what is attached."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from palyra.domain.events import Attachment, Reference
+from palyra.domain.verdicts import Origin
+from palyra.journal import workspace
+from palyra.journal.database import Tx
+from palyra.runtime.attachments import Attaching, Attachments
+from palyra.runtime.references import Body, References
+
+
+class Enclosed(Struct, frozen=True):
+    """For the tape, and the bytes that are stored in the same step."""
+
+    references: tuple[Reference, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    bodies: tuple[Body, ...] = ()
+
+    def store(self, tx: Tx, session_id: str) -> None:
+        for body in self.bodies:
+            workspace.keep_artifact(tx, session_id, body.data, body.media_type)
+
+
+NOTHING = Enclosed()
+
+
+@dataclass(frozen=True)
+class Enclosures:
+    references: References
+    attachments: Attachments
+
+    async def of(self, principal: str, session_id: str, text: str, attaching: Sequence[Attaching], origin: Origin) -> Enclosed:
+        """Everything, or the error that says what is missing; nothing is stored yet."""
+        named: tuple[Reference, ...] = ()
+        texts: list[Body] = []
+        if "@" in text:
+            named, texts = await self.references.resolve(principal, session_id, text, origin)
+        attached, more = await self.attachments.of(principal, session_id, attaching) if attaching else ((), [])
+        return Enclosed(named, attached, (*texts, *more)) if named or attached else NOTHING
