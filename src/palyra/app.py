@@ -37,6 +37,7 @@ from palyra.runtime.by_hand import ByHand
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.compacting import Compacting
+from palyra.runtime.compaction_notes import Notes
 from palyra.runtime.enclosures import Enclosures
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
@@ -200,7 +201,7 @@ async def start(
     lives = LiveSessions(db)
     shelf = Shelf(db, catalogue, redactor, home / "skills", _lent_to_skills(forbidden, vault, resolver))
     await shelf.open()
-    compacting = _compacting(given, db, lives, models, redactor, clock, checkpoints)
+    compacting = _compacting(given, db, lives, models, redactor, clock, checkpoints, forbidden)
     model_turns = ModelTurns(
         hub,
         models,
@@ -311,13 +312,21 @@ def _settings(given: Config) -> Settings:
 
 
 def _compacting(
-    given: Config, db: Database, lives: LiveSessions, models: Models, redactor: Redactor, clock: Clock, checkpoints: Checkpoints
+    given: Config,
+    db: Database,
+    lives: LiveSessions,
+    models: Models,
+    redactor: Redactor,
+    clock: Clock,
+    checkpoints: Checkpoints,
+    forbidden: tuple[str, ...],
 ) -> Compacting:
     try:
         summariser = Summariser(models, given.models.summary, redactor, clock)
     except InvalidInput as error:
         raise ConfigInvalid(f"models.summary: {error.message}") from error
-    return Compacting(db, lives, models, summariser, share=given.compaction.threshold)
+    notes = Notes(db, checkpoints, Fence(forbidden), clock) if given.compaction.notes else None
+    return Compacting(db, lives, models, summariser, share=given.compaction.threshold, keep=notes.keep if notes else None)
 
 
 def _tools(

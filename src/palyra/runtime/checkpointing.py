@@ -1,6 +1,7 @@
 """Checkpoints off the event loop and under seal: taken before a reversible call, opened to settle or undo it."""
 
 import asyncio
+from hashlib import sha256
 
 from palyra.domain.events import FileChange
 from palyra.domain.hands import everyday
@@ -8,6 +9,7 @@ from palyra.domain.tools import Preview
 from palyra.tools import checkpoints, rewinds
 from palyra.tools.catalogue import Arguments
 from palyra.tools.checkpoints import Reversible, Sealer
+from palyra.tools.files import Change
 from palyra.tools.rewinds import Aim, Tracks
 
 
@@ -26,6 +28,11 @@ class Checkpoints:
     async def take(self, tool: Reversible, arguments: Arguments, workspace: str, call_id: str) -> bytes:
         """The sealed checkpoint of a call that is about to run. Raises a PalyraError if the call must not start."""
         return await asyncio.to_thread(lambda: self._seal.seal(checkpoints.prepare(tool, arguments, workspace), call_id))
+
+    async def of_change(self, change: Change, workspace: str, effect_id: str) -> bytes:
+        """The sealed checkpoint of a change that the daemon itself is about to make."""
+        after = {change.place.absolute: sha256(change.after).hexdigest() if change.after is not None else ""}
+        return await everyday.do(lambda: self._seal.seal(checkpoints.capture([change.place.absolute], workspace, after), effect_id))
 
     async def restore(self, sealed: bytes, workspace: str, call_id: str, *, force: bool = False) -> list[FileChange]:
         return await asyncio.to_thread(lambda: checkpoints.restore(self._seal.open(sealed, call_id), workspace, force=force))

@@ -79,7 +79,7 @@ class _Draft(Struct, frozen=True):
     seen_seq: int
 
 
-Kept = Callable[[Session, SessionCompacted], Awaitable[None]]
+Kept = Callable[[LiveSession, Appended], Awaitable[None]]
 
 
 class Compacting:
@@ -260,7 +260,7 @@ class Compacting:
         if applied is not None:
             self._declined.pop(session_id, None)
             if self._keep is not None:
-                await self._keep(live.session, draft.event)
+                await self._keep(live, applied)
         return applied
 
 
