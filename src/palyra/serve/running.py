@@ -108,6 +108,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         hub=daemon.hub,
         runs=daemon.runs,
         gateway=daemon.gateway,
+        enclosures=daemon.enclosures,
         sessions=daemon.sessions,
         rules=daemon.rules,
         answers=daemon.answers,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from palyra.runtime.answers import Answers
     from palyra.runtime.clock import Clock
     from palyra.runtime.compacting import Compacting
+    from palyra.runtime.enclosures import Enclosures
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
     from palyra.runtime.mcp import Mcp
@@ -65,6 +66,7 @@ class Parts:
     hub: "Hub"
     runs: "Runs"
     gateway: "Gateway"
+    enclosures: "Enclosures"
     sessions: "Sessions"
     rules: "Rules"
     answers: "Answers"

@@ -24,6 +24,7 @@ from palyra.tools.mcp.status import ServerStatus
 from palyra.transports.http import about, admin, journal, mcp, policy_tools, runs, sessions, vault, watching, websocket
 from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.compaction_table import COMPACTION
+from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.skill_table import SKILLS
@@ -397,6 +398,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_ABOUT,
     *_ADMIN,
     *_VAULT,
+    *ENCLOSURES,
     *MEMORY,
     *SKILLS,
     *_MCP,

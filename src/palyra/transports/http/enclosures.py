@@ -1,0 +1,40 @@
+"""What goes with a message, over HTTP: files are sent first and named in the message; references can be looked at before."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from palyra.runtime.attachments import MOST_BYTES, StoredFile
+from palyra.runtime.references import ReferencesPreview
+from palyra.transports.http.calls import Answer, Call, Input, Nothing, Upload, ok
+from palyra.transports.http.routes import Gives, Route, Takes
+
+_SESSION = "/v1/sessions/{session_id}"
+BYTES = b"application/octet-stream"
+
+
+class FileName(Input, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Draft(Input, frozen=True, kw_only=True):
+    """A message that is not sent yet."""
+
+    text: Annotated[str, Meta(max_length=256 << 10)]
+
+
+async def keep(call: Call[FileName, Upload]) -> Answer:
+    attachments = call.parts.enclosures.attachments
+    return ok(await attachments.keep(call.principal, call.path["session_id"], call.query.name, call.body.data), 201)
+
+
+async def preview(call: Call[Nothing, Draft]) -> Answer:
+    return ok(await call.parts.enclosures.references.preview(call.principal, call.path["session_id"], call.body.text))
+
+
+ENCLOSURES: tuple[Route[Any, Any], ...] = (
+    Route(method="POST", path=f"{_SESSION}/files", summary="store a file that a message can then have as an attachment",
+          handler=keep, scope="operator", query=FileName, takes=Takes(BYTES, MOST_BYTES), gives=(Gives(201, StoredFile),)),
+    Route(method="POST", path=f"{_SESSION}/references/preview", summary="what the references of a message would bring",
+          handler=preview, scope="operator", body=Draft, gives=(Gives(200, ReferencesPreview),)),
+)  # fmt: skip
