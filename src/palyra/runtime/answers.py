@@ -210,7 +210,7 @@ def resolve(tx: Tx, approval_id: str, resolved: ApprovalResolved, by: str) -> Ap
         following.append(RunResumed(after="in_doubt" if approval.request.about == "in_doubt" else "approval"))
     if following:
         tape.append(tx, approval.session_id, approval.owner, following, approval.run_id)
-    grant = _grant(approval, resolved)
+    grant = grant_of(approval, resolved)
     if grant is not None:
         approvals.add_grant(tx, grant)
     return approvals.get(tx, approval_id, approval.owner)
@@ -232,7 +232,8 @@ def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEve
     return [ToolFinished(call_id=approval.request.call_id, outcome=outcome, text=text, size=len(text))]
 
 
-def _grant(approval: Approval, resolved: ApprovalResolved) -> Grant | None:
+def grant_of(approval: Approval, resolved: ApprovalResolved) -> Grant | None:
+    """What a wider yes permits from now on; nothing if the answer was none."""
     if resolved.decision != "allow" or resolved.subject is None or resolved.scope not in ("session", "timed"):
         return None
     label = approval.request.label

@@ -281,7 +281,7 @@ class ModelTurns:
         )
 
     def _call(self, call: ModelCall) -> Call:
-        arguments, malformed = _parse_arguments(call.arguments)
+        arguments, malformed = parse_arguments(call.arguments)
         return Call(
             id=CallId(self.clock.new_id()),
             tool=self.redactor.redact(call.name)[:128],
@@ -297,7 +297,7 @@ class ModelTurns:
         return None
 
 
-def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     if not text.strip():
         return {}, ""
     try:

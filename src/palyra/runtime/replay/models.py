@@ -1,0 +1,215 @@
+"""The model of a replay: says what the recorded one said, fails as it failed, and is routed as it was.
+
+Which provider was healthy is not on a tape, so the route is taken from it; what is assembled for that route is not.
+"""
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from palyra.domain.errors import PalyraError
+from palyra.domain.events import Call, InputAssembled, ModelFailed, ModelReplied, RoutePlanned, RunFailed
+from palyra.domain.messages import Emit, ModelCall, ModelFailure, ModelRequest, Reply
+from palyra.domain.ports import ModelProvider
+from palyra.models.reliability import Breaker, NextProvider, RetryAfter, after_failure
+from palyra.runtime.assembly import WINDOW_SHARE
+from palyra.runtime.clock import Clock
+from palyra.runtime.model_turns import parse_arguments
+from palyra.runtime.replay.director import Director
+from palyra.runtime.replay.script import Recorded
+from palyra.runtime.routing import Models, Route, Target
+
+_TOO_LONG_MS = 1 << 40
+_OUTCOMES = ("model.replied", "model.failed")
+
+
+class RecordedClock(Clock):
+    """Recorded times and ids. Waiting costs no time, unless a person's input ended it."""
+
+    def __init__(self, director: Director) -> None:
+        super().__init__()
+        self._director = director
+        self._given: set[str] = set()
+        self.rand = 0.0
+        director.on_restart.append(self._given.clear)
+
+    def now_ms(self) -> int:
+        return self._director.now_ms
+
+    def new_id(self) -> str:
+        for entry in self._director.script.after(self._director.head):
+            for each in _ids(entry):
+                if each not in self._given:
+                    self._given.add(each)
+                    return each
+        return super().new_id()  # The recorded tape has no more: this shows as a difference.
+
+    def chance(self) -> float:
+        return self.rand
+
+    async def sleep(self, ms: int) -> None:
+        director = self._director
+        run_id = director.run_id
+        following = director.script.expect(director.head, run_id, "input.assembled", *_OUTCOMES)
+        if following is None:
+            await director.never()
+        elif isinstance(following.event, InputAssembled):
+            await director.interrupted(run_id, following.event.upto_seq)
+
+
+def _ids(entry: Recorded) -> Iterator[str]:
+    match entry.event:
+        case ModelReplied(calls=calls):
+            yield from (call.id for call in calls)
+        case event if entry.kind == "approval.requested":
+            yield str(getattr(event, "approval_id", ""))
+
+
+class RecordedModel:
+    """A provider that has heard it all before."""
+
+    name = "recorded"
+
+    def __init__(self, director: Director, clock: RecordedClock) -> None:
+        self._director = director
+        self._clock = clock
+
+    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+        director = self._director
+        script, head, run_id = director.script, director.head, director.run_id
+        outcome = script.expect(head, run_id, *_OUTCOMES)
+        if outcome is None:
+            return Reply(text=str(await director.never()))
+        due = script.untold(head, outcome)
+        match outcome.event:
+            case ModelReplied() as reply:
+                if script.interrupted(head, outcome):
+                    emit("text", reply.text)
+                    await director.interrupted(run_id, due)
+                await director.reach(due)
+                return _reply(reply)
+            case ModelFailed() as failed:
+                await director.reach(due)
+                raise self._failure(failed, switched=self._switches(outcome))
+        raise AssertionError(f"a model call does not end in {outcome.kind}")
+
+    def _switches(self, outcome: Recorded) -> bool:
+        """Whether the next provider was asked after this failure: then a new route was told."""
+        following = self._director.script.expect(outcome.seq, outcome.run_id, "route.planned", *_OUTCOMES)
+        return following is not None and isinstance(following.event, RoutePlanned) and ": " in following.event.reason
+
+    def _failure(self, failed: ModelFailed, *, switched: bool) -> ModelFailure:
+        """A failure after which the same is decided: what the provider said about waiting, and chance, are found from that."""
+        plain = ModelFailure(failed.failure, failed.message)
+        self._clock.rand = 0.0
+        most = after_failure(plain, attempt=failed.attempt, text_shown=False, has_fallback=switched, rand=1 - 1e-9)
+        if not failed.will_retry or switched:
+            if isinstance(most, RetryAfter) or (switched and not isinstance(most, NextProvider)):
+                return ModelFailure(failed.failure, failed.message, retry_after_ms=_TOO_LONG_MS)
+            return plain
+        if isinstance(most, RetryAfter) and failed.wait_ms <= most.ms:
+            self._clock.rand = (failed.wait_ms + 0.5) / (most.ms + 1)
+            return plain
+        return ModelFailure(failed.failure, failed.message, retry_after_ms=failed.wait_ms)
+
+
+def _reply(reply: ModelReplied) -> Reply:
+    return Reply(
+        text=reply.text,
+        reasoning=reply.reasoning,
+        calls=tuple(ModelCall(call.native_id, call.tool, _written(call)) for call in reply.calls),
+        stop=reply.stop,
+        usage=reply.usage,
+        model=reply.model,
+        native=reply.native,
+    )
+
+
+_BEGINNINGS = ("", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,', "[", "[1", "[1,", '{"a":{', '{"a":[', '{"a":[1', '"', "1", "nul")
+_STUMBLES = ("", "x", "}", "]", '"', "{", ",", "\\", "\n", "1", "tru", '"\\x', "\x01")
+
+
+def _written(call: Call) -> str:
+    """The arguments as the model wrote them. Of those that were no JSON the complaint is known: a text that earns it will do."""
+    if not call.malformed:
+        return msgspec.json.encode(call.arguments).decode()
+    _, _, place = call.malformed.rpartition("(byte ")
+    byte = int(place.rstrip(")")) if place.rstrip(")").isdecimal() else 0
+    for beginning in _BEGINNINGS:
+        for stumble in _STUMBLES:
+            for room in {0, max(0, byte - len(beginning)), max(0, byte - len(beginning) - len(stumble) + 1)}:
+                for text in (beginning + " " * room + stumble, '{"' + "a" * max(0, byte - 4) + '":' + stumble):
+                    if parse_arguments(text) == (call.arguments, call.malformed):
+                        return text
+    return "["
+
+
+class RecordedModels(Models):
+    """Routes as on the tape. A model's window is known from the budget it gave."""
+
+    def __init__(self, director: Director, model: RecordedModel) -> None:
+        super().__init__({}, ())
+        self._director = director
+        self._model = model
+
+    def provider(self, target: Target) -> ModelProvider:
+        return self._model
+
+    def breaker(self, target: Target) -> Breaker:
+        return Breaker(threshold=1 << 30)
+
+    def route(self, wanted: str, now_ms: int) -> Route:
+        script, head, run_id = self._director.script, self._director.head, self._director.run_id
+        failed = script.failure(head, run_id)
+        if failed is not None:
+            raise failure(failed)
+        following = script.expect(head, run_id, "route.planned", *_OUTCOMES)
+        match following.event if following else None:
+            case RoutePlanned() as planned:
+                return Route(tuple(self._targets((f"{planned.provider}/{planned.model}", *planned.fallbacks))), planned.reason)
+            case ModelReplied(provider=provider) | ModelFailed(provider=provider):
+                return Route(tuple(self._targets((self._asked(provider), *self._elsewhere()))), "")
+        # The run was stopped before anybody was asked.
+        return Route((Target("recorded", "none", 128_000),), "")
+
+    def _asked(self, provider: str) -> str:
+        """The provider's model: a reply may name it otherwise than it was asked for."""
+        script, run_id = self._director.script, self._director.run_id
+        for number in range(self._director.head - 1, -1, -1):
+            event = script.entries[number].event
+            if script.entries[number].run_id == run_id and isinstance(event, RoutePlanned):
+                for name in (f"{event.provider}/{event.model}", *event.fallbacks):
+                    if name.startswith(provider + "/"):
+                        return name
+        return f"{provider}/"
+
+    def _elsewhere(self) -> Iterator[str]:
+        """Who was asked when the first failed, and who could have been."""
+        for entry in self._director.script.after(self._director.head, self._director.run_id):
+            if isinstance(entry.event, RoutePlanned):
+                yield from (f"{entry.event.provider}/{entry.event.model}", *entry.event.fallbacks)
+                return
+            if isinstance(entry.event, ModelReplied):
+                return
+
+    def _targets(self, names: tuple[str, ...]) -> Iterator[Target]:
+        following = self._director.script.expect(self._director.head, self._director.run_id, "input.assembled")
+        budget, sees = 96_000, True
+        if following is not None and isinstance(following.event, InputAssembled):
+            budget = following.event.budget
+            sees = any(part.source == "images" for part in following.event.parts)
+        for name in names:
+            provider, _, model = name.partition("/")
+            yield Target(provider, model, math.ceil(budget / WINDOW_SHARE), sees)
+
+
+def failure(failed: RunFailed) -> Exception:
+    """What ended a run, as far as the tape says it: an error of ours by its code, or a defect by its name."""
+    message, _, _ = failed.message.rpartition(" (")
+    if failed.reason == "internal":
+        name = failed.message.partition("(")[2].partition(")")[0]
+        made: Exception = type(name or "Defect", (Exception,), {})("recorded")
+        return made
+    ours: Exception = type("Recorded", (PalyraError,), {"code": failed.reason})(message)
+    return ours
