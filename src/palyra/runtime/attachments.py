@@ -22,6 +22,7 @@ from palyra.journal import sessions, workspace
 from palyra.journal.database import Database, Tx
 from palyra.journal.workspace import Artifact
 from palyra.runtime import pictures
+from palyra.runtime.pictures import Picture
 from palyra.runtime.reference_kinds import cut_at
 from palyra.runtime.references import TEXT, Body
 from palyra.tools import documents
@@ -63,6 +64,11 @@ class _Read(Struct, frozen=True):
     body: Body
     attachment: Attachment
     text: str | None
+
+
+def _checked(data: bytes) -> Picture | str:
+    picture = pictures.check(data)
+    return (pictures.damage(data) or picture) if isinstance(picture, Picture) and picture.data is data else picture
 
 
 class Attachments:
@@ -150,7 +156,7 @@ class Attachments:
         return await self._document(data, name, document)
 
     async def _picture(self, data: bytes, name: str) -> _Read:
-        picture = await hands.everyday.do(pictures.check, data)
+        picture = await hands.everyday.do(_checked, data)
         if isinstance(picture, str):
             raise InvalidInput(f"{name} cannot be taken: {picture}")
         body = Body(picture.data, picture.media_type)

@@ -89,6 +89,19 @@ def check(data: bytes) -> Picture | str:
     return _smaller(data)
 
 
+def damage(data: bytes) -> str:
+    """Why an image cannot be shown although it begins like one, or nothing. A provider would refuse the whole request."""
+    from PIL import Image as Pillow
+    from PIL import UnidentifiedImageError
+
+    try:
+        with Pillow.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF")) as image:
+            image.load()
+    except (OSError, ValueError, SyntaxError, EOFError, UnidentifiedImageError, Pillow.DecompressionBombError) as error:
+        return f"it cannot be read ({type(error).__name__})"
+    return ""
+
+
 def _smaller(data: bytes) -> Picture | str:
     # Only here: reading pictures needs a library that most daemons never use.
     from PIL import Image as Pillow
