@@ -147,8 +147,13 @@ class DaemonProcess:
             self.kill()
             raise AssertionError(f"the daemon did not stop within {STOP_S} s:\n{self.said()}") from None
 
-    def said(self) -> str:
-        return self.output.read_text() if self.output.exists() else ""
+    def said(self, until: str = "") -> str:
+        """What it has printed, waiting for this to be part of it."""
+        end = time.monotonic() + START_S
+        while until not in (said := self.output.read_text() if self.output.exists() else ""):
+            assert time.monotonic() < end, f"{until!r} was not said:\n{said}"
+            time.sleep(0.01)
+        return said
 
     def restart(self) -> None:
         """Start again on the same home, after `kill` or `stop`; the port is another one."""

@@ -46,7 +46,7 @@ def test_its_files_are_private_and_say_where_it_is(tmp_path: Path) -> None:
 
 def test_it_says_where_it_is_which_model_it_uses_and_how_to_log_in(tmp_path: Path) -> None:
     with daemon.start(tmp_path, env={"ANTHROPIC_API_KEY": KEY}) as served:
-        said = served.said()
+        said = served.said(until="Ctrl-C")
         assert served.url in said
         assert str(served.home) in said
         assert "found ANTHROPIC_API_KEY: using anthropic/" in said

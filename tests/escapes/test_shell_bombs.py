@@ -338,8 +338,8 @@ def test_a_daemon_that_is_killed_at_any_moment_of_a_start_leaves_nothing(here: W
         os.kill(daemon, signal.SIGKILL)
         os.waitpid(daemon, 0)
         os.close(ours)
-        _until(lambda: here.processes() == [], seconds=3)
-        _until(partial(_none_marked, daemon), seconds=3)
+        _until(lambda: here.processes() == [])
+        _until(partial(_none_marked, daemon))
 
 
 def _temporary_folders() -> set[str]:
