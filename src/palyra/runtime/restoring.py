@@ -78,7 +78,7 @@ class Restoring:
                 raise Unavailable(
                     "files of this session were put back in part and wait to be taken back: the daemon's log says why"
                 )
-            if not aim.changes:
+            if aim.idle:
                 return await self._db.write(at_once)
             before = await self._checkpoints.keep(aim, session.workspace, travel_id)
             await self._db.write(partial(begin, before=before))

@@ -43,8 +43,8 @@ def capture(given: Sequence[str], workspace: str, after: Mapping[str, str]) -> b
     return keep(given, workspace, after, MOST_BYTES)
 
 
-def keep(given: Sequence[str], workspace: str, after: Mapping[str, str], most_bytes: int) -> bytes:
-    """The same for as many files as are named, up to a size."""
+def keep(given: Sequence[str], workspace: str, after: Mapping[str, str], most_bytes: int, touched: Sequence[str] = ()) -> bytes:
+    """The same for as many files as are named, up to a size, and for folders that may be removed or made."""
     saved, folders, total = [], dict[str, None](), 0
     with work.family("the checkpoint"):
         for path in given:
@@ -53,7 +53,9 @@ def keep(given: Sequence[str], workspace: str, after: Mapping[str, str], most_by
             total += len(item.content)
             saved.append(item)
             folders.update(dict.fromkeys(files.missing_folders(place)))
-    return snapshots.encode(Checkpoint(1, tuple(saved), tuple(folders)))
+        present = tuple(folder for folder in touched if snapshots.is_folder(folder, workspace))
+    folders.update(dict.fromkeys(folder for folder in touched if folder not in present))
+    return snapshots.encode(Checkpoint(1, tuple(saved), tuple(folders), present))
 
 
 def plan(blob: bytes, workspace: str) -> list[FileChange]:
@@ -81,7 +83,11 @@ def restore(blob: bytes, workspace: str, *, force: bool = False, leave: bool = F
             raise Conflict(f"changed by somebody else since the call: {named}", files=strangers)
         for start in range(0, len(due), _AT_ONCE):
             _put_back(due[start : start + _AT_ONCE])
-        files.remove_folders(os.path.realpath(workspace), checkpoint.folders)
+        root = os.path.realpath(workspace)
+        files.remove_folders(root, checkpoint.folders)
+        for folder in checkpoint.present:
+            with paths.opened_folder(root, folder.split("/"), create=True):
+                pass
     return [told(saved) for _, saved, _ in due]
 
 

@@ -34,6 +34,8 @@ class Aim(Struct, frozen=True):
     target: bytes
     changes: tuple[FileChange, ...]
     clashes: tuple[Clash, ...] = ()
+    # Nothing is to be done, not even to a folder.
+    idle: bool = False
 
 
 @dataclass(slots=True)
@@ -50,13 +52,17 @@ class Tracks:
     """Checkpoints of one session's changes, added oldest first. What a path was before the first of them is where it goes."""
 
     _paths: dict[str, _Track] = field(default_factory=dict)
-    _folders: dict[str, None] = field(default_factory=dict)
+    # Whether a folder was there before the first change that mentions it.
+    _folders: dict[str, bool] = field(default_factory=dict)
     _kept: int = 0
 
     def add(self, blob: bytes) -> tuple[str, ...]:
         """Takes in one change; the paths it touches."""
         checkpoint = snapshots.decode(blob)
-        self._folders.update(dict.fromkeys(checkpoint.folders))
+        for folder in checkpoint.folders:
+            self._folders.setdefault(folder, False)
+        for folder in checkpoint.present:
+            self._folders.setdefault(folder, True)
         for saved in checkpoint.saved:
             known = self._paths.get(saved.path)
             if known is None:
@@ -87,8 +93,11 @@ class Tracks:
                     wanted.append(
                         Saved(path, track.first.kind, track.first.mode, track.first.content, track.first.target, now.digest)
                     )
-        target = snapshots.encode(Checkpoint(1, tuple(wanted), tuple(self._folders)))
-        return Aim(target, tuple(map(checkpoints.told, wanted)), tuple(clashes))
+            idle = not wanted and all(snapshots.is_folder(name, workspace) == there for name, there in self._folders.items())
+        absent = tuple(name for name, there in self._folders.items() if not there)
+        present = tuple(name for name, there in self._folders.items() if there)
+        target = snapshots.encode(Checkpoint(1, tuple(wanted), absent, present))
+        return Aim(target, tuple(map(checkpoints.told, wanted)), tuple(clashes), idle)
 
 
 def _left(saved: Saved) -> tuple[str, str]:
@@ -109,7 +118,8 @@ def reverse(target: bytes, workspace: str) -> bytes:
     """A checkpoint that takes the restoring of `target` back: the same files as they are now."""
     checkpoint = snapshots.decode(target)
     after = {snapshots.place_of(saved.path, workspace).absolute: snapshots.state_of(saved).digest for saved in checkpoint.saved}
-    return checkpoints.keep([saved.path for saved in checkpoint.saved], workspace, after, MOST_KEPT)
+    touched = (*checkpoint.folders, *checkpoint.present)
+    return checkpoints.keep([saved.path for saved in checkpoint.saved], workspace, after, MOST_KEPT, touched)
 
 
 def preview(target: bytes, workspace: str) -> Preview:

@@ -36,6 +36,8 @@ class Checkpoint(Struct, frozen=True, array_like=True):
     saved: tuple[Saved, ...]
     # Folders that did not exist, which the call may make; outermost first.
     folders: tuple[str, ...]
+    # Folders that did exist and may be empty, so that no file brings them back.
+    present: tuple[str, ...] = ()
 
 
 class State(Struct, frozen=True):
@@ -95,6 +97,14 @@ def state(place: Place) -> State:
         return State("absent", "")
     except (IsADirectoryError, NotADirectoryError, paths.Refused):
         return State("other", "other")
+
+
+def is_folder(folder: str, workspace: str) -> bool:
+    try:
+        with paths.opened_folder(os.path.realpath(workspace), folder.split("/")):
+            return True
+    except (FileNotFoundError, NotADirectoryError, paths.Refused):
+        return False
 
 
 def state_of(saved: Saved) -> State:

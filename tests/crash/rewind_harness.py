@@ -1,0 +1,163 @@
+"""Kills the daemon at every point of a rewind, starts it again, and says what it found.
+
+Run as `python -m tests.crash.rewind_harness FOLDER`. A session that has changed files is made once; each try begins with a copy of
+it. A point is the moment before or after a commit or a file operation. What comes back must be the old state or the new one.
+"""
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from palyra.domain.ids import OWNER
+from palyra.journal import sqlite_files, travels
+from palyra.models.scripted import ScriptedModel
+from palyra.runtime.rewind import Rewind
+from palyra.runtime.undo import Undo
+from tests.crash.harness import Points, _around, arm
+from tests.crash.scenarios import PERMIT_ALL
+from tests.inprocess import daemon, entries, session
+from tests.time_travelling import delete, do, obedient, patch, tree, write
+
+NO_MEMORY = "[memory]\nembeddings = false\n"
+KEY = "rewound"
+DOUBLE_CRASHES = 10
+CHILD_SECONDS = 60
+Report = dict[str, Any]
+
+
+def shown(folder: Path) -> dict[str, list[Any]]:
+    return {name: [mode, content.decode()] for name, (mode, content) in tree(folder / "work").items()}
+
+
+async def make(folder: Path, model: ScriptedModel) -> Report:
+    """A session with changes of every kind, and what its files were in the middle and at the end."""
+    async with daemon(folder, model, NO_MEMORY) as d:
+        where = await session(d, key=KEY)
+        await do(d, where, write("a.txt", "one\n"), write("x/b.txt", "b\n"))
+        middle, to = shown(folder), len(await entries(d, where.session_id))
+        run = await do(
+            d, where, patch("a.txt", "one", "two"), delete("x/b.txt", "b\n"), write("y/z/c.txt", "c\n"), write("d.txt", "d\n")
+        )
+        return {"to": to, "run": run, "old": shown(folder), "new": middle}
+
+
+async def look(folder: Path, model: ScriptedModel) -> Report:
+    """Start, and see what is there. Then do it again: it must be possible, and end in the new state."""
+    async with daemon(folder, model, NO_MEMORY) as d:
+        where = await session(d, key=KEY)
+        kinds = [entry.kind for entry in await entries(d, where.session_id)]
+        pending = await d.db.read(travels.pending)
+        return {"files": shown(folder), "kinds": kinds[-1:], "pending": len(pending)}
+
+
+async def go(folder: Path, model: ScriptedModel, how: str, made: Report) -> Report:
+    async with daemon(folder, model, NO_MEMORY) as d:
+        where = await session(d, key=KEY)
+        if how == "rewind":
+            await d.rewinding.rewind(OWNER, where.session_id, Rewind(to=made["to"]))
+        else:
+            await d.undoing.undo(OWNER, where.session_id, Undo(run_id=made["run"]))
+        return {"files": shown(folder)}
+
+
+def child(folder: Path, work: Callable[[], Coroutine[Any, Any, Report]], die_at: int = 0) -> tuple[int, Report]:
+    """Fork a daemon that does something; its exit status and what it reported."""
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.alarm(CHILD_SECONDS)
+            points = Points(die_at)
+            arm(points)
+            for name in ("rmdir", "mkdir"):
+                setattr(os, name, _around(points, getattr(os, name)))
+            done = asyncio.run(work())
+            report.write_text(json.dumps({**done, "points": points.count}))
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+    return status, json.loads(report.read_text()) if report.exists() else {}
+
+
+class Tries:
+    """One way back, tried with every crash."""
+
+    def __init__(self, root: Path, how: str) -> None:
+        self._root, self._how = root, how
+        self.folder = root / "daemon"
+        (self.folder / "home/policies").mkdir(parents=True)
+        (self.folder / "home/policies/test.cedar").write_text(PERMIT_ALL)
+        status, self.made = child(self.folder, lambda: make(self.folder, obedient()))
+        assert status == 0, "the session could not even be made"
+        shutil.copytree(self.folder, root / "kept")
+
+    def _fresh(self) -> None:
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._root / "kept", self.folder)
+
+    def _go(self, die_at: int) -> tuple[int, Report]:
+        return child(self.folder, lambda: go(self.folder, obedient(), self._how, self.made), die_at)
+
+    def whole(self) -> int:
+        """Without a crash: how many points there are."""
+        self._fresh()
+        status, report = self._go(0)
+        assert status == 0, "it does not even work without a crash"
+        assert report["files"] == self.made["new"]
+        return int(report["points"])
+
+    def crashed(self, die_at: int, again_at: int = 0) -> list[str]:
+        self._fresh()
+        status, _ = self._go(die_at)
+        if not os.WIFSIGNALED(status):
+            return [f"it did not die but ended with status {status}"]
+        if again_at:
+            # Also while it is being taken back, or while nothing was to be done any more.
+            child(self.folder, lambda: look(self.folder, obedient()), again_at)
+        status, found = child(self.folder, lambda: look(self.folder, obedient()))
+        if status != 0:
+            return [f"the daemon did not start again: status {status}"]
+        return self._problems(found) + self._finish(found)
+
+    def _problems(self, found: Report) -> list[str]:
+        happened = found["kinds"] == [{"rewind": "session.restored", "undo": "tool.undone"}[self._how]]
+        wanted = self.made["new" if happened else "old"]
+        problems = [] if found["files"] == wanted else [f"the tape says {happened}, the files are {found['files']}"]
+        return problems + (["something is still pending"] if found["pending"] else [])
+
+    def _finish(self, found: Report) -> list[str]:
+        """What did not happen can be done now; what did is not done twice."""
+        if found["files"] == self.made["old"]:
+            status, report = self._go(0)
+            if status != 0 or report["files"] != self.made["new"]:
+                return [f"it could not be done afterwards: status {status}"]
+        verified = sqlite_files.inspect(self.folder / "home/journal.db")
+        return [] if verified.ok else [f"the chain is broken: {verified.bad}"]
+
+
+def main(root: Path, how: str) -> None:
+    tries = Tries(root, how)
+    last = tries.whole()
+    rng = random.Random(7)
+    plan = [(point, 0) for point in range(1, last + 1)]
+    plan += [(rng.randint(1, last), rng.randint(1, last // 2)) for _ in range(DOUBLE_CRASHES)]
+    failures = {}
+    for die_at, again_at in plan:
+        found = tries.crashed(die_at, again_at)
+        if found:
+            failures[f"{die_at}-{again_at}"] = found
+    sys.stdout.write(json.dumps({"points": last, "tries": len(plan), "failures": failures}) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
