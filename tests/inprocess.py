@@ -31,6 +31,7 @@ async def daemon(
     settings: str = "",
     *,
     window: int = 128_000,
+    summary: str = "",
     resolver: Resolver | None = None,
 ) -> AsyncIterator[Daemon]:
     """A daemon with its home in `folder/home` and an existing workspace in `folder/work`. Opening it again resumes."""
@@ -40,6 +41,7 @@ async def daemon(
     (home / "config.toml").write_text(
         f"""[models]
 default = "scripted/one"
+summary = "{summary}"
 [providers.scripted]
 kind = "scripted"
 models = ["one"]
