@@ -22,13 +22,22 @@ _MOST_INPUT = 256 << 10
 @click.argument("text", nargs=-1)
 @click.option("--session", "session_id", default="", metavar="ID", help="Ask in this session instead of a new one.")
 @click.option("--model", default="", metavar="NAME", help="Use this model, as provider/model.")
+@click.option("-f", "--file", "files", multiple=True, metavar="FILE", help="Send this file along; may be given more than once.")
 @click.option("--workspace", default="", metavar="FOLDER", help="Work in this folder instead of the current one.")
 @click.option(
     "--approve",
     type=click.Choice(["ask", "deny"]),
     help="What to do when the agent needs an approval.  [default: ask on a terminal, deny otherwise]",
 )
-def ask(state: State, text: tuple[str, ...], session_id: str, model: str, workspace: str, approve: str | None) -> int:
+def ask(
+    state: State,
+    text: tuple[str, ...],
+    session_id: str,
+    model: str,
+    files: tuple[str, ...],
+    workspace: str,
+    approve: str | None,
+) -> int:
     question = _question(" ".join(text))
     if model:
         check_model(state, model)
@@ -41,7 +50,7 @@ def ask(state: State, text: tuple[str, ...], session_id: str, model: str, worksp
     approve = approve or ("ask" if _has_terminal() else "deny")
     asking = Asking(state, session, approve)
     try:
-        return asking.run(question, model)
+        return asking.run(question, model, files)
     except KeyboardInterrupt:
         asking.cancel()
         raise Interrupted("interrupted; the run was stopped") from None

@@ -1,9 +1,10 @@
 """One run from its question to its end. On a terminal its words appear as they come; elsewhere only the answer is printed."""
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 
-from palyra.cli import client, entry_lines, exits, words
+from palyra.cli import client, enclosing, entry_lines, exits, words
 from palyra.cli.answering import answer_at_terminal
 from palyra.cli.calls import Calls
 from palyra.cli.http import Link, Stopped
@@ -51,9 +52,11 @@ class Asking:
         self._reply = ReplyText(self._stream, self._note)
         self._midway = False
         self._streamed = ""
+        self._attachments: list[dict[str, str]] = []
 
-    def run(self, question: str, model: str) -> int:
+    def run(self, question: str, model: str, files: Sequence[str] = ()) -> int:
         """Listen first, then ask: so no word of the answer can be missed."""
+        self._attachments = [enclosing.send(self._state.api, self._session.session_id, each).attaching for each in files]
         api, stopped, lost = self._state.api, Stopped(), False
         head = client.head(api, self._session)
         for message in client.watch(api, self._session.session_id, head, stopped, patience_s=_PATIENCE_S):
@@ -83,7 +86,15 @@ class Asking:
         origin = "interactive" if self._approve == "ask" else "api"
         self._submitted = True
         self._reply.started(self._run_id)
-        client.submit(self._state.api, self._session.session_id, question, model=model, origin=origin, run_id=self._run_id)
+        client.submit(
+            self._state.api,
+            self._session.session_id,
+            question,
+            model=model,
+            origin=origin,
+            run_id=self._run_id,
+            attachments=self._attachments,
+        )
 
     def cancel(self) -> None:
         if self._submitted:

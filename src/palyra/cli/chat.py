@@ -76,13 +76,14 @@ def check_folder(folder: str, home: Path) -> None:
 
 def talk(state: State, session: Session, model: str = "", farewell: str = "") -> None:
     """Chat until the person leaves."""
+    from palyra.cli import enclosing
     from palyra.cli.chat_loop import Chat
     from palyra.cli.line_editor import LineEditor
     from palyra.cli.slash import COMMANDS, complete
     from palyra.cli.terminal import Terminal
 
     history = state.home / "chat_history"
-    editor = LineEditor(_history(history), complete)
+    editor = LineEditor(_history(history), lambda text: complete(text) or enclosing.complete(text, talking.session.workspace))
     terminal = Terminal(state.out)
     host = _Here(state)
     talking = Chat(state.api, terminal, editor, host, COMMANDS)

@@ -52,6 +52,8 @@ class Chat:
         self.terminal = terminal
         self.screen = Screen(terminal, lambda approval_id: client.answered_ms(api, approval_id))
         self.model = ""
+        # Files that go with what is said next.
+        self.attached: list[dict[str, str]] = []
         self.session: Session
         self._editor = editor
         self._host = host
@@ -72,6 +74,7 @@ class Chat:
         """Show a session: what was said last, what is unfinished, and what comes."""
         self.close()
         self.session = session
+        self.attached = []
         self.screen.clear()
         self._deciding = None
         self._left.clear()
@@ -268,8 +271,15 @@ class Chat:
         while True:
             try:
                 submitted = client.submit(
-                    self.api, self.session.session_id, text, mode=mode, model=self.model, run_id=submission_id
+                    self.api,
+                    self.session.session_id,
+                    text,
+                    mode=mode,
+                    model=self.model,
+                    run_id=submission_id,
+                    attachments=self.attached,
                 )
+                self.attached = []
                 break
             except Unreachable:
                 if time.monotonic() > deadline:

@@ -6,7 +6,7 @@ cost every command more time than it needs; a test holds them to the originals.
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -26,6 +26,9 @@ PAGE = 200
 # Labels the sessions that `palyra ask` makes.
 ASKED = "ask"
 TERMINAL = frozenset({"done", "failed", "cancelled"})
+# What a message names is read before it is taken.
+_READING_S = 60.0
+_PATIENCE_S = 30.0
 
 
 class Submitted(Struct, frozen=True):
@@ -185,11 +188,22 @@ def undo(api: Api, session_id: str, *, call_id: str = "", run_id: str = "", dry_
 
 
 def submit(
-    api: Api, session_id: str, text: str, *, mode: InputMode = "followup", model: str = "", run_id: str = "", origin: str = ""
+    api: Api,
+    session_id: str,
+    text: str,
+    *,
+    mode: InputMode = "followup",
+    model: str = "",
+    run_id: str = "",
+    origin: str = "",
+    attachments: Sequence[dict[str, str]] = (),
 ) -> Submitted:
     """Hand over an input. The id is ours, so that saying it again after a broken connection is the same submission."""
-    wanted = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model, "origin": origin}
-    return api.post(f"/v1/sessions/{session_id}/messages", Submitted, {key: value for key, value in wanted.items() if value})
+    wanted: dict[str, Any] = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model, "origin": origin}
+    wanted["attachments"] = list(attachments)
+    body = {key: value for key, value in wanted.items() if value}
+    patience = _READING_S if attachments or "@" in text else _PATIENCE_S
+    return api.post(f"/v1/sessions/{session_id}/messages", Submitted, body, timeout_s=patience)
 
 
 def run(api: Api, run_id: str) -> RunRow:

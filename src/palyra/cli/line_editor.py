@@ -214,7 +214,9 @@ class LineEditor:
         for choice in choices[1:]:
             while not choice.startswith(common):
                 common = common[:-1]
-        self.insert(common[start:] + (" " if len(choices) == 1 else ""))
+        # What ends so wants to go on.
+        done = len(choices) == 1 and not common.endswith(("/", ":"))
+        self.insert(common[start:] + (" " if done else ""))
 
 
 def _shown(text: str) -> str:

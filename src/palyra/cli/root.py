@@ -20,6 +20,7 @@ _TABLE = {
     "up": ("up:up", "Start the daemon if it is not running, and chat."),
     "chat": ("chat:chat", "Talk with the agent in this folder."),
     "ask": ("ask:ask", "Ask one thing, print the answer."),
+    "refs": ("refs:refs", "What a message names: preview."),
     "approvals": ("approvals:approvals", "Answer what the agent may do."),
     "undo": ("undo:undo", "Take back changes that the agent made."),
     "rewind": ("rewind:rewind", "Take a session back to one of its entries."),

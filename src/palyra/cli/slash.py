@@ -1,6 +1,6 @@
 """The commands of a chat. Each is one function over the chat and what was written behind the name."""
 
-from palyra.cli import admin_client, client, compacting, entry_lines, naming, words
+from palyra.cli import admin_client, client, compacting, enclosing, entry_lines, naming, words
 from palyra.cli.chat_loop import Chat, Command
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.undo import explained
@@ -23,6 +23,7 @@ HELP = """\
 /model [name]        show the models, or use another one from now on
 /steer TEXT          give the working run something to consider
 /interrupt TEXT      stop what it is saying and make it read this first
+/attach [FILE]       send a file along with what you say next; alone: leave out what waits
 /stop                stop the runs of this session
 /reasoning [on|off]  show the reasoning, or fold it away again
 /rule WORDS          lay a rule down for this session, like “never touch ./secrets”
@@ -129,6 +130,16 @@ def _interrupt(chat: Chat, rest: str) -> None:
     if not rest:
         raise InvalidInput("say what it should read first: /interrupt TEXT")
     chat.send(rest, "interrupt")
+
+
+def _attach(chat: Chat, rest: str) -> None:
+    if not rest:
+        chat.say(f"{len(chat.attached)} files will not be sent" if chat.attached else "which file? /attach FILE")
+        chat.attached = []
+        return
+    kept = enclosing.send(chat.api, chat.session.session_id, rest)
+    chat.attached.append(kept.attaching)
+    chat.say(f"{kept.said}; it goes with what you say next")
 
 
 def _stop(chat: Chat, rest: str) -> None:
@@ -280,6 +291,7 @@ COMMANDS: dict[str, Command] = {
     "model": _model,
     "steer": _steer,
     "interrupt": _interrupt,
+    "attach": _attach,
     "stop": _stop,
     "reasoning": _reasoning,
     "rule": _rule,
