@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ from PIL import Image as Pillow
 
 from palyra.app import Daemon
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.events import InputReceived, decode
-from palyra.domain.ids import OWNER
+from palyra.domain.events import InputReceived, ToolFinished, decode
+from palyra.domain.ids import OWNER, ArtifactId, CallId
+from palyra.domain.labels import untrusted
 from palyra.domain.messages import Image, Text, UserMessage
-from palyra.journal import workspace
+from palyra.domain.ports import CallContext
+from palyra.journal import tape, workspace
+from palyra.journal.database import Tx
 from palyra.journal.sessions import Session
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.attachments import Attaching, StoredFile
@@ -187,8 +191,6 @@ def test_a_long_document_is_shown_in_part_and_can_be_read_on(tmp_path: Path) -> 
         assert 7_900 < len(attached.text) <= 8_000
         assert attached.text_artifact is not None
         tool, arguments, _ = d.catalogue.parse("artifact.read", {"id": attached.text_artifact, "offset": 8_000})
-        from palyra.domain.ports import CallContext
-
         context = CallContext(principal=OWNER, session_id=where.session_id, run_id="", call_id="", workspace="")
         page = await tool.execute(arguments, context)
         assert "line 500 of many" in page.text
@@ -299,3 +301,21 @@ def test_references_are_previewed_and_refused_over_http(served: DaemonProcess) -
     refused = served.request("POST", f"/v1/sessions/{session_id}/messages", {"text": "see @file:nope.txt"})
     assert refused.status == 400
     assert refused.json["error"]["details"]["references"][0]["reference"] == "@file:nope.txt"
+
+
+def test_what_a_tool_brought_stays_untrusted_when_it_is_attached(tmp_path: Path) -> None:
+    async def work(d: Daemon, where: Session) -> None:
+        page = b"a page\n"
+        finding = ToolFinished(
+            call_id=CallId("c"), outcome="ok", artifact=ArtifactId(sha256(page).hexdigest()), label=untrusted("web")
+        )
+
+        def step(tx: Tx) -> None:
+            workspace.keep_artifact(tx, where.session_id, page, "text/plain")
+            tape.append(tx, where.session_id, OWNER, [finding])
+
+        await d.db.write(step)
+        (attached,) = (await attach(d, where, ("page.txt", page))).attachments
+        assert (attached.label.integrity, attached.label.sources) == ("untrusted", ("web",))
+
+    inside(tmp_path, work)

@@ -18,6 +18,7 @@ from palyra.domain.memory import NewMemory
 from palyra.domain.messages import Text, UserMessage
 from palyra.journal import sessions, workspace
 from palyra.journal.sessions import Session
+from palyra.models.demo import DemoModel
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.by_hand import Situation
 from palyra.runtime.gateway import Submission
@@ -157,8 +158,12 @@ def test_all_references_together_are_bounded(tmp_path: Path) -> None:
     async def work(d: Daemon, where: Session) -> None:
         message = await refused(d, where, "@file:0.txt @file:1.txt @file:2.txt @file:3.txt")
         assert message.startswith("@file:3.txt: there is no room left: references may have 24,000 characters in all")
-        event = await received(d, where, "@file:0.txt @file:1.txt @file:2.txt")
-        assert sum(len(each.text) for each in event.references) <= 24_000
+        (tmp_path / "work" / "3.txt").write_text("short\n" * 200)
+        (tmp_path / "work" / "2.txt").write_text("word\n" * 1_480)
+        *_, last = (await received(d, where, "@file:0.txt @file:1.txt @file:2.txt @file:3.txt")).references
+        assert last.truncated
+        assert (last.artifact, last.note) == (None, "cut; read on with fs.read")
+        assert 400 < len(last.text) < 700
 
     inside(tmp_path, work)
 
@@ -505,3 +510,19 @@ def test_odd_names_are_names(tmp_path: Path, name: str) -> None:
     inside(tmp_path, work)
     assert not (work_folder / "x").exists()
     assert not (work_folder / "x.txt").exists()
+
+
+# --- the demo model ---------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_model_answers_about_what_was_named(tmp_path: Path) -> None:
+    (files(tmp_path) / "notes.txt").write_text("one\ntwo\nthree\n")
+
+    async def run() -> None:
+        async with daemon(tmp_path, DemoModel()) as d:
+            where = await session(d)
+            ended = await finished(d, await say(d, where, "read @file:notes.txt"))
+            assert ended.kind == "run.completed"
+            assert "three" in body(ended)["text"]
+
+    run_loop(run(), 60)

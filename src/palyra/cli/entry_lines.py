@@ -135,6 +135,12 @@ def read(entry: Entry) -> events.AnyEvent | None:
         return None
 
 
+def said(event: InputReceived) -> str:
+    """What a person said, and the names of what came with it."""
+    attached = ", ".join(each.name for each in event.attachments)
+    return f"{event.text}\n[attached: {attached}]" if attached else event.text
+
+
 def summary(entry: Entry, width: int = 0) -> str:
     """An entry in one line, without its time."""
     match read(entry):

@@ -99,8 +99,8 @@ class Screen:
         event = entry_lines.read(entry)
         self.calls.follow(entry, event)
         match event:
-            case InputReceived(text=text):
-                return entry_lines.said_lines(self._style, text, self.terminal.out.width, "dim")
+            case InputReceived():
+                return entry_lines.said_lines(self._style, entry_lines.said(event), self.terminal.out.width, "dim")
             case RunCompleted(text=text) if text:
                 return self._prose("dim").whole(text).rstrip("\n").split("\n")
             case RunFailed() | RunCancelled() | SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
@@ -125,7 +125,7 @@ class Screen:
                     self.reply.began_again()
                     self._dim("the daemon was restarted; the run goes on where it was")
             case InputReceived() if event.submission_id not in self.mine:
-                self.lines(entry_lines.said_lines(self._style, event.text, self.terminal.out.width))
+                self.lines(entry_lines.said_lines(self._style, entry_lines.said(event), self.terminal.out.width))
             case ModelReplied():
                 self._replied(entry.run_id, event)
             case ModelFailed():

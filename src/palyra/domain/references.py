@@ -34,6 +34,7 @@ _LONGEST_TARGET = 4_096
 _AT = re.compile(
     r"(?<![\w@.+/-])(?P<escape>@)?@(?:(?P<kind>file|folder|diff|staged|url|memory|run):|(?P<bare>diff|staged)(?![\w@/\\-]|[.:]\w))"
 )
+_DOUBLED = re.compile(rf"@@(?:{'|'.join(KINDS)})")
 _QUOTED = re.compile(r'"((?:[^"\\\r\n]|\\[^\r\n])*)"|\'((?:[^\'\\\r\n]|\\[^\r\n])*)\'')
 # Longer than any target may be, and no longer: what follows it is looked at again and again.
 _PLAIN = re.compile(r"(?:[^\s\\]|\\[^\r\n]){1,4200}")
@@ -78,7 +79,7 @@ def parse(text: str) -> tuple[Named, ...]:
 
 def spoken(text: str) -> str:
     """The message as it was meant: with one at-sign where two kept a reference from being one."""
-    if "@@" not in text:
+    if "@@" not in text or _DOUBLED.search(text) is None:
         return text
     pieces, at = [], 0
     for found in _found(text):

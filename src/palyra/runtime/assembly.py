@@ -277,7 +277,8 @@ def _input(event: InputReceived, seen: "_Sight") -> tuple[Part, ...]:
     images, notes = seen.of(pictured)
     if images:
         notes = (f"[attached: {', '.join(map(pictures.described, pictured))}]", *notes)
-    return (*images, Text("\n".join(text for text in (references.render(event), *notes, said) if text)))
+    brought = "\n".join(text for text in (references.render(event), *notes) if text)
+    return (*images, Text(brought), Text(said))
 
 
 def _summary(turn: Summary) -> str:

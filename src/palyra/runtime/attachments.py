@@ -17,6 +17,7 @@ from palyra.domain import hands, labels
 from palyra.domain.errors import InvalidInput, NotFound
 from palyra.domain.events import Attachment
 from palyra.domain.ids import ArtifactId
+from palyra.domain.labels import Label
 from palyra.domain.redaction import Redactor
 from palyra.journal import sessions, workspace
 from palyra.journal.database import Database, Tx
@@ -125,16 +126,19 @@ class Attachments:
         return tuple(found), bodies
 
     async def _stored(self, principal: str, session_id: str, attaching: Attaching) -> _Read:
-        def query(tx: Tx) -> Artifact | None:
+        def query(tx: Tx) -> tuple[Artifact | None, Label]:
             sessions.get(tx, session_id, principal)
-            return workspace.artifact(tx, session_id, attaching.artifact)
+            # What a tool brought stays what it is, also when a person hands it on.
+            before = workspace.artifact_label(tx, session_id, attaching.artifact)
+            return workspace.artifact(tx, session_id, attaching.artifact), before
 
-        artifact = await self._db.read(query)
+        artifact, before = await self._db.read(query)
         name = self._name(attaching.name)
         if artifact is None:
             raise NotFound(f"this session has no file {attaching.artifact}: send it first", artifact_id=attaching.artifact)
         read = self._readings.get(attaching.artifact) or await self._read(artifact.body, name)
-        named = msgspec.structs.replace(read.attachment, name=name, label=labels.private(f"attached:{name}"))
+        label = labels.merge(labels.private(f"attached:{name}"), before)
+        named = msgspec.structs.replace(read.attachment, name=name, label=label)
         return _Read(read.body, named, read.text)
 
     def _remember(self, read: _Read) -> None:

@@ -40,7 +40,7 @@ _DEEPEST = 8
 _GIT_S = 20
 _NO_GIT = 127
 _MOST_LEFT_OUT = 64
-_READ_ON = "cut; read on with fs.read"
+READ_ON = "cut; read on with fs.read"
 
 
 class Whole(Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class Kinds:
             raise InvalidInput(f"{error.message}{hint}") from error
         head, _, text = read.text.partition("\n")
         more = "continue with offset" in head
-        note = _READ_ON if more or len(text) > LIMITS["file"] else ""
+        note = READ_ON if more or len(text) > LIMITS["file"] else ""
         return Whole(text=text, label=read.label, size=read.data["size"], unit="bytes", note=note, cut=more)
 
     async def _folder(self, at: Situation, target: str) -> Whole:
@@ -105,7 +105,7 @@ class Kinds:
             text = read.text.partition("\n")[2]
             shown = cut_at(text, max(0, share - len(file.shown) - 8))
             cut |= len(shown) < len(text) or "continue with offset" in read.text.partition("\n")[0]
-            parts.append(f"--- {file.shown}" + (f" ({_READ_ON})" if len(shown) < len(text) else "") + f"\n{shown}")
+            parts.append(f"--- {file.shown}" + (f" ({READ_ON})" if len(shown) < len(text) else "") + f"\n{shown}")
             left -= len(parts[-1]) + 1
         warnings = [f"left out: {each}" for each in skipped]
         if more:

@@ -24,7 +24,7 @@ from palyra.journal.database import Database
 from palyra.models import counting
 from palyra.runtime.by_hand import Situation
 from palyra.runtime.live import LiveSessions
-from palyra.runtime.reference_kinds import Kinds, Whole, cut_at
+from palyra.runtime.reference_kinds import READ_ON, Kinds, Whole, cut_at
 
 TEXT = "text/plain; charset=utf-8"
 # What is kept of something that is shown in part.
@@ -216,8 +216,11 @@ def _within(found: Sequence[Found]) -> list[Found]:
                 kept.append(Found(named=each.named, error=error))
                 continue
             shown = cut_at(reference.text, left)
-            body = each.body or Body(reference.text.encode(), TEXT)
-            reference = msgspec.structs.replace(reference, text=shown, truncated=True, artifact=body.artifact)
+            body, note = each.body, reference.note or READ_ON
+            if body is None and reference.kind not in ("file", "folder"):
+                body, note = Body(reference.text.encode(), TEXT), reference.note
+            artifact = body.artifact if body else None
+            reference = msgspec.structs.replace(reference, text=shown, truncated=True, artifact=artifact, note=note)
             warning = f"only {len(shown):,} characters are shown: references may have {MOST_CHARACTERS:,} in all"
             each = msgspec.structs.replace(each, reference=reference, body=body, warnings=(*each.warnings, warning))
         left -= len(reference.text)

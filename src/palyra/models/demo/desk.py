@@ -4,6 +4,7 @@ It keeps nothing. Every turn works the requests out again from the beginning; a 
 conversation gives that result, the first one that has none ends the turn. So a crash between two turns costs nothing.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,7 +16,17 @@ from palyra.models.demo.results import Result
 Wanted = tuple[str, dict[str, Any]]
 
 # What the daemon itself says in the user's place.
-_FROM_THE_DAEMON = ("[note from the daemon]", "[summary of the conversation", "Continue exactly where you stopped")
+_FROM_THE_DAEMON = (
+    "[note from the daemon]",
+    "[summary of the conversation",
+    "Continue exactly where you stopped",
+    "<context_references>",
+    "<attachments>",
+    "[attached: ",
+    "[image ",
+)
+# It reads for itself what was named.
+_NAMED = re.compile(r"(?<![\w@])@(?:file|folder):(?=\S)")
 
 
 class NotYet(Exception):
@@ -139,4 +150,4 @@ def _said(message: Message) -> list[str]:
     if not isinstance(message, UserMessage):
         return []
     texts = [part.text.strip() for part in message.parts if isinstance(part, Text)]
-    return [text for text in texts if text and not text.startswith(_FROM_THE_DAEMON)]
+    return [_NAMED.sub("", text) for text in texts if text and not text.startswith(_FROM_THE_DAEMON)]
