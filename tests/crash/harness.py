@@ -19,7 +19,7 @@ from typing import Any
 import palyra.app
 from palyra.journal import sqlite_files
 from palyra.journal.database import Database
-from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, problems, recorded
+from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, folds_agree, problems, recorded
 from tests.inprocess import daemon
 
 DOUBLE_CRASHES = 15
@@ -84,8 +84,9 @@ def child(folder: Path, scenario: Scenario, die_at: int) -> tuple[int, dict[str,
 
 
 async def _live(folder: Path, scenario: Scenario) -> dict[str, Any]:
-    async with daemon(folder, scenario.turns) as opened:
+    async with daemon(folder, scenario.turns, window=scenario.window) as opened:
         session_id = await drive(opened, scenario)
+        await folds_agree(opened, scenario, session_id)
         return await conversation_of(opened, session_id)
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from palyra.app import Daemon
 from palyra.domain import ids
+from palyra.domain.conversation import fold_segments
 from palyra.domain.errors import Conflict
 from palyra.domain.ids import OWNER
 from palyra.journal import approvals
@@ -22,6 +23,8 @@ from palyra.journal.approvals import Approval
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer
 from palyra.runtime.gateway import Submission
+from palyra.runtime.live import LiveSession, conversation_at
+from palyra.runtime.live import _read as read_session
 from palyra.runtime.session_verbs import Resolve
 from tests.inprocess import TERMINAL, entries, until
 
@@ -45,6 +48,9 @@ class Scenario:
     lines: dict[str, list[str]] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     idempotent: int = 0
+    # Of the model, in tokens: a small one makes the daemon condense.
+    window: int = 128_000
+    compactions: int = 0
 
 
 def call(name: str, **arguments: Any) -> ScriptedCall:
@@ -113,6 +119,17 @@ def _mailbox() -> Scenario:
     return Scenario(turns=turns, says=[("a", False), ("b", False), ("c", False)], lines={"once.txt": ["a", "b", "c"]})
 
 
+def _compaction() -> Scenario:
+    """Exchanges in a window that holds hardly more than the last three: the older ones are condensed on the way, twice."""
+    talk = "We spoke of this and that without any aim. " * 12
+    names = [f"talk {number}" for number in range(4)]
+    turns = {name: [Turn(text=(talk,))] for name in names}
+    turns["a"] = [Turn(calls=(call("test.reversible", path="rev.txt", line="a"),)), Turn(text=("did a",))]
+    turns["b"] = [Turn(text=("did b",))]
+    says = [*((f"{name}\nNever touch {name}.cfg. {talk}", False) for name in names), ("a", False), ("b", False)]
+    return Scenario(turns=turns, says=says, lines={"rev.txt": ["a"]}, window=5_000, compactions=2)
+
+
 _LOOKS = ("get_", "search_", "list_", "calculate", "think")
 
 
@@ -148,6 +165,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "approvals": _approvals,
     "cancels": _cancels,
     "mailbox": _mailbox,
+    "compaction": _compaction,
 }
 
 
@@ -226,6 +244,19 @@ async def conversation_of(daemon: Daemon, session_id: str) -> dict[str, Any]:
             case "run.completed" | "run.failed" | "run.cancelled":
                 said.append((entry.kind, body.get("text", "")))
     return {run: [_with_results(each, results) for each in said] for run, said in runs.items() if run}
+
+
+async def folds_agree(daemon: Daemon, scenario: Scenario, session_id: str) -> None:
+    """What is in memory is what the whole tape gives, wherever a fold begins; and it was condensed as often as it should be."""
+    made = [entry for entry in await entries(daemon, session_id) if entry.kind == "session.compacted"]
+    assert len(made) == scenario.compactions
+    session = await daemon.sessions.get(OWNER, session_id)
+    whole = await daemon.db.read(lambda tx: conversation_at(tx, session, session.head_seq))
+    short = (await daemon.db.read(lambda tx: read_session(tx, session_id)))[1]
+    for folded in (fold_segments(session_id, short), daemon.runs._lives.peek(session_id)):
+        conversation = folded.conversation if isinstance(folded, LiveSession) else folded
+        if conversation is not None:
+            assert (conversation.turns, conversation.label, conversation.notes) == (whole.turns, whole.label, whole.notes)
 
 
 def _with_results(said: Any, results: dict[str, Any]) -> Any:

@@ -100,7 +100,7 @@ class Compacting:
         self._summariser = summariser
         self._share = share
         self._keep = keep
-        # The size at which it was not worth it, by session.
+        # How much there was to condense when it was not worth it, by session.
         self._declined: dict[str, int] = {}
 
     # --- by itself ----------------------------------------------------------------------------------------------------
@@ -111,27 +111,36 @@ class Compacting:
         `tokens` is the size of that input where the caller knows it; otherwise it is measured.
         """
         budget = _budget(target)
-        size = max(tokens, _size(run.live, run))
-        if size <= compaction.threshold(budget, self._share) or size < self._declined.get(run.session_id, 0) * _GROWTH:
+        if max(tokens, _size(run.live, run)) <= compaction.threshold(budget, self._share) or not self._worth_trying(run.live):
             return False
         try:
             draft = await self._draft(run.live, budget, automatic=True, run=run)
-            applied = None if isinstance(draft, str) else await self._apply(run.live, draft)
         except Interrupted:
             return False  # There is something new to read first; the next turn tries again.
-        if applied is None:
-            self._decline(run.session_id, size)
-        return applied is not None
+        if isinstance(draft, str):
+            self._decline(run.live)
+            return False
+        return await self._apply(run.live, draft) is not None
+
+    def _worth_trying(self, live: LiveSession) -> bool:
+        """Whether there is something to condense, and more of it than when it was last found not to be worth it."""
+        weight = _weight(live)
+        refused = self._declined.get(live.session.session_id)
+        if not weight or refused is None or weight >= refused * _GROWTH:
+            return weight > 0
+        # Smaller than before: it was condensed, taken back or left out meanwhile, and grows anew from here.
+        self._declined[live.session.session_id] = min(refused, weight)
+        return False
 
     async def make_room(self, run: Working, target: Target) -> bool:
         """Condense whatever can be, because a provider said that the input is too long for it."""
         draft = await self._draft(run.live, _budget(target), automatic=True)
         return not isinstance(draft, str) and await self._apply(run.live, draft) is not None
 
-    def _decline(self, session_id: str, size: int) -> None:
+    def _decline(self, live: LiveSession) -> None:
         if len(self._declined) >= _MOST_REMEMBERED:
             del self._declined[next(iter(self._declined))]
-        self._declined[session_id] = size
+        self._declined[live.session.session_id] = _weight(live)
 
     # --- on demand ----------------------------------------------------------------------------------------------------
 
@@ -174,7 +183,7 @@ class Compacting:
         taken_back = await self._db.write(step)
         live = await self._lives.hold(session_id)
         try:
-            self._decline(session_id, _size(live))
+            self._decline(live)
         finally:
             self._lives.release(live)
         return Uncompacted(taken_back)
@@ -278,11 +287,19 @@ def _budget(target: Target) -> int:
     return int(target.context_tokens * WINDOW_SHARE)
 
 
-def _size(live: LiveSession, run: Working | None = None) -> int:
+def _size(live: LiveSession, run: Working) -> int:
     """About how many tokens the next input has."""
     conversation = live.conversation
-    fresh = sum(estimate.tokens(event.text) for _, event in run.progress.inputs) if run is not None else 0
+    fresh = sum([estimate.tokens(event.text) for _, event in run.progress.inputs])
     return live.sizes.tokens(conversation.turns) + fresh + conversation.overhead
+
+
+def _weight(live: LiveSession) -> int:
+    """The tokens of what a compaction would condense now."""
+    material = compaction.material(live.conversation)
+    if material is None:
+        return 0
+    return live.sizes.tokens((*material.turns, *((material.summary,) if material.summary else ())))
 
 
 def _exchange(conversation: Conversation, seq: int) -> int:
