@@ -364,6 +364,23 @@ def _tools(
     return Catalogue(offered)
 
 
+def tools_to_look_at(loaded: Loaded) -> Catalogue:
+    """Our own tools without a daemon behind them: what they say of themselves and how they read arguments, nothing else."""
+    home, clock = loaded.home, Clock()
+    db = Database(Sqlite(home / "journal.db"), clock.now_ms)
+    redactor, resolver = Redactor(bytes(32)), Resolver()
+    runner = Runner(Sandbox(), Egress(resolver))
+    vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
+    jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
+    catalogue = _tools(db, (), vault, resolver, runner, jobs, rehearsal=True)
+    embedding = Embedding(db, None)
+    memory = Memory(db, redactor, clock, embedding)
+    catalogue.renew(
+        "memory", (*memory_tools.tools(SessionKeeper(db, memory)), *session_search.tools(Transcripts(db, embedding)))
+    )
+    return catalogue
+
+
 def _browsers(
     given: Config, env: Mapping[str, str], sandbox: Sandbox, resolver: Resolver, catalogue: Catalogue
 ) -> "Browsers | None":

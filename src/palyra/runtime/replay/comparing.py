@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.events import AnyEvent, InputAssembled, ToolProposed, kind_of
+from palyra.domain.events import AnyEvent, InputAssembled, ToolProposed, encode, kind_of
 
 # By kind: the field, and why two runs of the same thing differ in it.
 VOLATILE: dict[str, dict[str, str]] = {
@@ -73,7 +73,7 @@ def differ(seq: int, recorded: AnyEvent, replayed: AnyEvent) -> Difference | Non
 
 def comparable(event: AnyEvent, recorded: AnyEvent) -> Any:
     """An event as plain values without what is volatile; without what the recorded one could not say, too."""
-    plain = msgspec.to_builtins(event)
+    plain = msgspec.json.decode(encode(event))
     for name in VOLATILE.get(kind_of(event), ()):
         _drop(plain, name.split("."))
     match recorded:
@@ -133,7 +133,7 @@ def _short(plain: Any) -> Any:
         return plain if len(plain) <= _LONGEST else plain[:_LONGEST] + "…"
     if isinstance(plain, dict):
         return {name: _short(value) for name, value in plain.items()}
-    if isinstance(plain, list | tuple):
+    if isinstance(plain, list):
         return [_short(each) for each in plain]
     return plain
 

@@ -84,7 +84,13 @@ class Calls:
 
     def proposed(self, tool: str, plain: Mapping[str, Any]) -> tuple[Recorded, ToolProposed] | None:
         """A proposal of this tool with these arguments; one that is still to come before one that was."""
-        same = [each for each in self.proposals() if each[1].tool == tool and each[1].arguments == plain]
+        # Arguments that were no JSON were never looked at.
+        unread = {call.id for call in self.reply() if call.malformed}
+        same = [
+            each
+            for each in self.proposals()
+            if each[1].tool == tool and each[1].arguments == plain and each[1].call_id not in unread
+        ]
         fresh = [each for each in same if each[0].seq > self.director.head and each[1].call_id not in self._judged]
         edited = [each for each in self.proposals() if each[1].tool == tool]
         return next(iter(fresh or same or edited), None)
