@@ -23,7 +23,7 @@ import numpy as np
 from tests.daemon import DaemonProcess, start
 
 from bench.common import ROOT, Table
-from bench.memory_set import ANSWERED, UNANSWERED
+from bench.memory_set import ANSWERED, TALK_QUESTIONS, TALKS, UNANSWERED
 from palyra.domain.memory import INJECTION_THRESHOLD
 from palyra.journal import memory_words
 from palyra.models.embedding import LocalEmbedder
@@ -48,7 +48,7 @@ class Collection(NamedTuple):
 
 
 def tables() -> list[Table]:
-    collections = [_ours(), *_conversations()]
+    collections = [_ours(), _our_talk(), *_conversations()]
     with tempfile.TemporaryDirectory() as folder, start(Path(folder), config=_CONFIG) as daemon:
         return [table for each in collections for table in _measured(daemon, each)]
 
@@ -60,6 +60,13 @@ def _ours() -> Collection:
     items = [{"text": text} for text, _ in ANSWERED]
     questions = [Question(asked, frozenset((at,)), "paraphrase") for at, (_, asked) in enumerate(ANSWERED)]
     return Collection("our own set", items, questions, list(UNANSWERED))
+
+
+def _our_talk() -> Collection:
+    places = {text: at for at, (_, text) in enumerate((part, text) for part, texts in TALKS.items() for text in texts)}
+    items = [{"text": text, "source": part, "place": place} for part, texts in TALKS.items() for place, text in enumerate(texts)]
+    questions = [Question(asked, frozenset(places[each] for each in answers), "conversation") for asked, answers in TALK_QUESTIONS]
+    return Collection("our own conversations", items, questions, list(UNANSWERED))
 
 
 def _conversations() -> Iterator[Collection]:
@@ -156,10 +163,10 @@ def _key(item: dict[str, Any]) -> tuple[str, int]:
 
 
 async def _parents(given: Collection) -> tuple[list[list[int]], list[list[int]]]:
-    texts = [memory_words.dated(item["text"], item.get("valid_from_ms", 0)) for item in given.items]
+    dated = [memory_words.dated(item["text"], item.get("valid_from_ms", 0)) for item in given.items]
     table = apsw.Connection(":memory:")
     table.execute("CREATE VIRTUAL TABLE plain USING fts5(text, tokenize = 'porter unicode61')")
-    table.executemany("INSERT INTO plain (rowid, text) VALUES (?, ?)", list(enumerate(texts)))
+    table.executemany("INSERT INTO plain (rowid, text) VALUES (?, ?)", list(enumerate(dated)))
     words = []
     for question in given.questions:
         terms = " OR ".join(f'"{term}"' for term in memory_words.terms(question.text))
@@ -167,7 +174,7 @@ async def _parents(given: Collection) -> tuple[list[list[int]], list[list[int]]]
         words.append([int(row[0]) for row in rows])
     embedder = LocalEmbedder()
     try:
-        items = np.array([np.frombuffer(raw, "<f4") for raw in await embedder.embed(texts)])
+        items = np.array([np.frombuffer(raw, "<f4") for raw in await embedder.embed([item["text"] for item in given.items])])
         asked = np.array([np.frombuffer(raw, "<f4") for raw in await embedder.embed([each.text for each in given.questions])])
     finally:
         await embedder.close()

@@ -42,6 +42,51 @@ def test_the_model_puts_what_means_the_same_near_and_ends_its_process_when_idle(
     asyncio.run(work())
 
 
+def test_the_model_gives_the_similarities_that_its_makers_publish() -> None:
+    async def work() -> None:
+        embedder = LocalEmbedder()
+        try:
+            texts = ["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"]
+            first, *others = (np.frombuffer(each, "<f4") for each in await embedder.embed(texts))
+        finally:
+            await embedder.close()
+        assert np.allclose([first @ other for other in others], [0.695, 0.943, 0.257], atol=0.01)
+
+    asyncio.run(work())
+
+
+def test_what_was_said_before_helps_to_find_an_answer_and_leaves_with_it(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with remembering(tmp_path, LocalEmbedder()) as memory:
+            talk = ("Anna: When does the ferry to the island leave?", "Bob: At nine, from the old pier.", "Anna: Thanks!")
+            items = [NewMemory(text=text, source="talk", place=place) for place, text in enumerate(talk)]
+            asked, answer, _ = [await memory.add(ME, item) for item in items]
+            await settled(memory)
+
+            async def meaning() -> float:
+                found = (await memory.search(ME, "departure of the boat", 10)).found
+                return next(each.parts.meaning for each in found if each.item.memory_id == answer.memory_id)
+
+            before = await meaning()
+            await memory.purge("user:owner", [asked.memory_id])
+            await settled(memory)
+            assert await meaning() < before - 0.05
+
+    asyncio.run(work())
+
+
+def test_a_run_does_not_wait_for_a_model_that_is_starting(tmp_path: Path) -> None:
+    async def work() -> None:
+        never = (sys.executable, "-c", "import sys; sys.stdin.read()")
+        async with remembering(tmp_path, LocalEmbedder(command=never)) as memory:
+            await remember(memory, ME, "My dog is called Rex")
+            async with asyncio.timeout(5):
+                recalled = await memory.recall(ME, "what is my dog called")
+            assert [each.item.text for each in recalled] == ["My dog is called Rex"]
+
+    asyncio.run(work())
+
+
 def test_a_killed_embedding_process_is_an_error_once_and_then_started_anew() -> None:
     async def work() -> None:
         embedder = LocalEmbedder()
@@ -138,7 +183,7 @@ def test_signs_in_memory_follow_every_change_and_are_let_go(tmp_path: Path) -> N
             await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[:300]])
             await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[300:]])
             todo = await memory._db.read(lambda tx: rows.unembedded(tx, 1_000))
-            packed = {each.spot: memory_index.pack(vectors[each.text].tobytes()) for each in todo}
+            packed = {each.spot: memory_index.pack(vectors[each.views[0]].tobytes()) for each in todo}
             await memory._db.write(lambda tx: rows.embedded(tx, by="test", packed=packed))
 
             def nearest(tx: Tx, text: str) -> str:

@@ -16,7 +16,7 @@ Written = Literal["user", "tool", "learned", "import"]
 
 LONGEST_TEXT = 4_000
 # A question found something if the best item reaches this by itself, without its neighbours; calibrated by `make bench-memory`.
-INJECTION_THRESHOLD = 0.31
+INJECTION_THRESHOLD = 0.24
 MOST_INJECTED = 5
 MOST_PINNED_INJECTED = 3
 INJECTED_TOKENS = 800

@@ -17,7 +17,7 @@ from palyra.domain.events import AnyEvent, MemoryRemoved, MemoryWritten
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.labels import Label
 from palyra.domain.memory import Item, State
-from palyra.journal import memory_index, memory_words, tape
+from palyra.journal import memory_index, memory_views, memory_words, tape
 from palyra.journal.database import Row, Tx
 from palyra.journal.memory_index import Entry
 
@@ -246,18 +246,22 @@ def expired(tx: Tx, limit: int = 200) -> list[Item]:
 
 
 class Unembedded(Struct, frozen=True):
+    """What is to be looked at to give a spot its vector."""
+
     spot: int
-    text: str
+    views: list[str]
 
 
 def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
     """What is searched by its words only, oldest first."""
     rows = tx.all(
-        """SELECT spot, text, valid_from_ms FROM memory_items WHERE spot IS NOT NULL AND embedded_by = ''
-        ORDER BY number LIMIT :limit""",
+        """SELECT i.spot, i.text, coalesce((SELECT b.text FROM memory_items b WHERE b.owner = i.owner AND b.source = i.source
+                AND b.source <> '' AND b.place = i.place - 1 AND b.scope = i.scope AND b.scope_value = i.scope_value
+                AND b.spot IS NOT NULL ORDER BY b.number LIMIT 1), '')
+        FROM memory_items i WHERE i.spot IS NOT NULL AND i.embedded_by = '' ORDER BY i.number LIMIT :limit""",
         limit=limit,
     )
-    return [Unembedded(spot, memory_words.dated(text, said_ms)) for spot, text, said_ms in rows]
+    return [Unembedded(spot, memory_views.views(text, before)) for spot, text, before in rows]
 
 
 def embedded(tx: Tx, *, by: str, packed: dict[int, tuple[bytes, bytes]]) -> int:
@@ -342,4 +346,18 @@ def _take_out(tx: Tx, item: Item) -> None:
         return
     partition, slot = memory_index.at(row[0])
     memory_index.remove(tx, partition, Entry(slot, memory_words.counted(item.text, item.valid_from_ms)))
+    if item.source:
+        # The vector of what was said next has a part of this in it.
+        behind = tx.all(
+            """SELECT spot FROM memory_items WHERE owner = :owner AND source = :source AND source <> '' AND place = :place + 1
+                AND scope = :scope AND scope_value = :value AND spot IS NOT NULL AND embedded_by <> ''""",
+            owner=item.owner,
+            source=item.source,
+            place=item.place,
+            scope=item.scope,
+            value=item.scope_value,
+        )
+        for (spot,) in behind:
+            memory_index.remove_vector(tx, *memory_index.at(spot))
+            tx.run("UPDATE memory_items SET embedded_by = '' WHERE spot = :spot", spot=spot)
     tx.run("UPDATE memory_items SET spot = NULL, embedded_by = '' WHERE memory_id = :id", id=item.memory_id)

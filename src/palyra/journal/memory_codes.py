@@ -5,6 +5,7 @@ outdated sign costs at most a candidate, and nothing is held back when memory is
 """
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 _WORDS = CODE_BYTES // 8
 _MOST_BYTES = 128 << 20
-_AT_ONCE = 65_536
+_AT_ONCE = 16_384
 # Farther than any vector can be: there is none at this slot.
-NOTHING = 999
+NOTHING = 9_999
 
 
 @dataclass(slots=True)
@@ -49,8 +50,8 @@ class Codes:
         with self._lock:
             self._held = {partition: each for partition, each in self._held.items() if each.used_ms >= before_ms}
 
-    def distances(self, tx: Tx, partition: Partition, signs: "Signs") -> "NDArray[np.uint16]":
-        """For each slot of a partition in how many signs its vector differs."""
+    def distances(self, tx: Tx, partition: Partition, signs: "Signs", heavy: "Sequence[Signs]") -> "NDArray[np.uint16]":
+        """For each slot of a partition in how many signs its vector differs; each of the sets of `heavy` ones counts once more."""
         import numpy as np
 
         held = self._of(tx, partition)
@@ -58,18 +59,16 @@ class Codes:
         found = np.empty(count, np.uint16)
         for first in range(0, count, _AT_ONCE):
             behind = min(first + _AT_ONCE, count)
-            total = np.bitwise_count(held.signs[0, first:behind] ^ signs[0]).astype(np.uint16)
-            for word in range(1, _WORDS):
-                total += np.bitwise_count(held.signs[word, first:behind] ^ signs[word])
+            total = np.zeros(behind - first, np.uint16)
+            for word in range(_WORDS):
+                differ = held.signs[word, first:behind] ^ signs[word]
+                total += np.bitwise_count(differ)
+                for each in heavy:
+                    if each[word]:
+                        total += np.bitwise_count(differ & each[word])
             found[first:behind] = total
         found[~held.present[:count]] = NOTHING
         return found
-
-    def rows(self, tx: Tx, partition: Partition, slots: "NDArray[np.int64]") -> "NDArray[np.uint8]":
-        """The signs at these slots, a row of bytes for each."""
-        import numpy as np
-
-        return np.ascontiguousarray(self._of(tx, partition).signs[:, slots].T).view(np.uint8)
 
     def _of(self, tx: Tx, partition: Partition) -> _Held:
         import numpy as np

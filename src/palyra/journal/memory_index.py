@@ -210,8 +210,7 @@ def remove(tx: Tx, partition: int, entry: Entry) -> None:
                     _put_chunk(tx, partition, term, row[0], kept[:offset] + kept[offset + POSTING.size :])
                     break
     _count(tx, partition, -1, -entry.length)
-    tx.run("DELETE FROM memory_vectors WHERE spot = :spot", spot=spot(partition, entry.slot))
-    _put_codes(tx, partition, {entry.slot: _NO_CODE})
+    remove_vector(tx, partition, entry.slot)
 
 
 # --- vectors ----------------------------------------------------------------------------------------------------------
@@ -243,6 +242,11 @@ def add_vectors(tx: Tx, packed: dict[int, tuple[bytes, bytes]]) -> None:
         blocks.setdefault(partition, {})[slot] = code
     for partition, codes in blocks.items():
         _put_codes(tx, partition, codes)
+
+
+def remove_vector(tx: Tx, partition: int, slot: int) -> None:
+    tx.run("DELETE FROM memory_vectors WHERE spot = :spot", spot=spot(partition, slot))
+    _put_codes(tx, partition, {slot: _NO_CODE})
 
 
 def _put_codes(tx: Tx, partition: int, codes: dict[int, bytes]) -> None:

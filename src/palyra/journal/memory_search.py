@@ -17,7 +17,7 @@ from palyra.domain.memory import Found, ScoreParts
 from palyra.journal import memory, memory_words
 from palyra.journal.database import Tx
 from palyra.journal.memory_codes import NOTHING, Codes
-from palyra.journal.memory_index import CODE_BYTES, DIMENSIONS, Partition, at
+from palyra.journal.memory_index import DIMENSIONS, Partition, at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,20 +26,23 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Whole = NDArray[np.int64]
 
-_K1, _B = 1.2, 0.4
-WORDS_WEIGHT = 0.5
-# A near meaning counts this much even if no word is the same.
-_MEANING_ALONE = 0.65
-NEIGHBOUR_WEIGHT = 0.35
-# A not yet embedded item that has all the words is about as near as this.
+_K1, _B = 0.8, 0.4
+# Words are squared: a few in common say little, nearly all of them say nearly everything.
+WORDS_WEIGHT = 0.55
+MEANING_WEIGHT = 0.45
+NEIGHBOUR_WEIGHT = 0.45
+# Where the meaning is not known, an item that has all the words is about as near as this.
 _GUESSED_MEANING = 0.6
 _FRESH_WEIGHT = 0.05
 _SURE_WEIGHT = 0.05
 _HALF_LIFE_MS = 180 * 86_400_000
 _BEST_OF_EACH = 160
-# Of those nearest by their signs so many are looked at more closely, and of these so many exactly.
-_COMPARED_BY_SIGNS = 60_000
-_COMPARED_EXACTLY = 4_000
+# The signs of so large a share of a question's numbers, the largest, count once more each.
+_HEAVY = (0.6, 0.25)
+# One of so many, the nearest by their signs, is compared exactly, within these bounds.
+_EXACTLY_OF = 100
+_LEAST_EXACTLY = 1_000
+_MOST_EXACTLY = 8_000
 _MOST_QUESTION_TERMS = 48
 
 
@@ -59,7 +62,7 @@ class Weights(Struct, frozen=True):
     """How much each part counts. Only a benchmark asks with others, to have the parents beside the child."""
 
     words: float = WORDS_WEIGHT
-    alone: float = _MEANING_ALONE
+    meaning: float = MEANING_WEIGHT
     neighbour: float = NEIGHBOUR_WEIGHT
     fresh: float = _FRESH_WEIGHT
     sure: float = _SURE_WEIGHT
@@ -146,7 +149,7 @@ def rank(
         return []
     words = _words(tx, row, question)
     candidates = set(_top(words, _BEST_OF_EACH)) if weights.words else set()
-    if vector is not None and weights.words < 1:
+    if vector is not None and weights.meaning:
         candidates.update(_nearest(tx, row, vector, codes or Codes()))
     seen = {each.index: each for each in _load(tx, row, row.spots(candidates))}
     beside = _neighbours(tx, row, seen.values()) if weights.neighbour else {}
@@ -167,19 +170,18 @@ def rank(
 
 
 def _score(tx: Tx, row: _Row, seen: dict[int, _Seen], words: "Floats", vector: "Floats | None", weights: Weights) -> None:
-    meaning = _cosines(tx, row.spots(seen), vector) if vector is not None else None
-    for each, cosine in zip(seen.values(), meaning if meaning is not None else [0.0] * len(seen), strict=True):
+    cosines = _cosines(tx, row.spots(seen), vector) if vector is not None else [0.0] * len(seen)
+    for each, cosine in zip(seen.values(), cosines, strict=True):
         each.words = min(1.0, float(words[each.index]))
-        if meaning is None:
-            each.base = each.words
-            continue
-        each.meaning = max(0.0, float(cosine)) if each.embedded else _GUESSED_MEANING * each.words
-        mixed = weights.words * each.words + (1 - weights.words) * each.meaning
-        each.base = max(mixed, weights.alone * each.meaning)
+        known = vector is not None and each.embedded
+        each.meaning = max(0.0, float(cosine)) if known else 0.0
+        likely = each.meaning if known else _GUESSED_MEANING * each.words
+        each.base = weights.words * each.words**2 + weights.meaning * likely
 
 
 def _total(each: _Seen, now_ms: int, weights: Weights) -> float:
-    relevance = min(1.0, each.base + weights.neighbour * each.neighbour)
+    # A share of what is missing, so that nothing piles up at 1.
+    relevance = each.base + weights.neighbour * each.neighbour * (1 - each.base)
     steady = 1 - weights.fresh - weights.sure
     return relevance * (steady + weights.fresh * _recency(each, now_ms) + weights.sure * each.confidence)
 
@@ -242,35 +244,23 @@ def _top(scores: "Floats", count: int) -> list[int]:
 
 
 def _nearest(tx: Tx, row: _Row, vector: "Floats", codes: Codes) -> list[int]:
-    """Where the items nearest in meaning are. Every vector is compared by its signs, the nearest of those with the question's own
-    numbers against their signs, and the best of these exactly."""
+    """Where the items nearest in meaning are. Every vector is compared by its signs, those where the question's numbers are
+    large counting more, and the nearest of them exactly."""
     import numpy as np
 
     signs = np.packbits(vector > 0).view(np.uint64)
-    distances = np.concatenate([codes.distances(tx, each, signs) for each in row.partitions])
+    by_size = np.argsort(-np.abs(vector), kind="stable")
+    heavy = []
+    for share in _HEAVY:
+        chosen = np.zeros(DIMENSIONS, np.bool_)
+        chosen[by_size[: int(DIMENSIONS * share)]] = True
+        heavy.append(np.packbits(chosen).view(np.uint64))
+    distances = np.concatenate([codes.distances(tx, each, signs, heavy) for each in row.partitions])
     within = np.cumsum(np.bincount(distances, minlength=NOTHING + 1)[:NOTHING])
-    reach = int(np.searchsorted(within, _COMPARED_BY_SIGNS))
-    near = np.flatnonzero(distances <= min(reach, NOTHING - 1))
-    if len(near) > _COMPARED_EXACTLY:
-        scores = np.concatenate([_half_exact(tx, row, each, near, vector, codes) for each in row.partitions])
-        near = np.sort(near[np.argpartition(-scores, _COMPARED_EXACTLY)[:_COMPARED_EXACTLY]])
+    closely = min(_MOST_EXACTLY, max(_LEAST_EXACTLY, int(within[-1]) // _EXACTLY_OF))
+    near = np.flatnonzero(distances <= min(int(np.searchsorted(within, closely)), NOTHING - 1))
     cosines = _cosines(tx, row.spots(near), vector)
     return [int(near[each]) for each in np.argsort(-cosines, kind="stable")[:_BEST_OF_EACH]]
-
-
-def _half_exact(tx: Tx, row: _Row, partition: Partition, near: "Whole", vector: "Floats", codes: Codes) -> "Floats":
-    """The question's numbers added up under the signs of those of `near` that are in this partition."""
-    import numpy as np
-
-    start = row.starts[partition.partition]
-    slots = near[(near >= start) & (near < start + partition.next_slot)] - start
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1
-    worth = vector.reshape(CODE_BYTES, 8) @ bits.T
-    signs = codes.rows(tx, partition, slots)
-    total = np.zeros(len(slots), np.float32)
-    for column in range(CODE_BYTES):
-        total += worth[column][signs[:, column]]
-    return total
 
 
 def _cosines(tx: Tx, spots: list[int], vector: "Floats") -> "Floats":

@@ -8,14 +8,14 @@ import re
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
 from palyra.domain import events, labels
 from palyra.domain.events import InputAssembled, InputReceived, RunCompleted
 from palyra.domain.labels import Label
 from palyra.domain.memory import Said
-from palyra.journal import memory_index, memory_search, memory_words
+from palyra.journal import memory_index, memory_search, memory_views, memory_words
 from palyra.journal.database import Tx
+from palyra.journal.memory import Unembedded
 from palyra.journal.memory_codes import Codes
 from palyra.journal.memory_index import Entry
 
@@ -32,12 +32,7 @@ _SNIPPET_LEAD = 6
 _SAID = "kind IN ('input.received', 'run.completed')"
 _BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s|\s")
 # A near meaning without a word in common is told of from here on.
-_NEAR_ENOUGH = 0.25
-
-
-class Unembedded(Struct, frozen=True):
-    spot: int
-    text: str
+_NEAR_ENOUGH = 0.2
 
 
 # --- indexing ---------------------------------------------------------------------------------------------------------
@@ -135,11 +130,25 @@ def passages(text: str) -> list[tuple[int, int]]:
 def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
     """Passages that are found by their words only, newest first: what was just said is what is asked for."""
     rows = tx.all(
-        """SELECT t.spot, t.first, t.behind, t.time_ms, e.body FROM turns t JOIN entries e ON e.position = t.position
+        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, e.body FROM turns t JOIN entries e ON e.position = t.position
         WHERE t.embedded_by = '' ORDER BY t.number DESC LIMIT :limit""",
         limit=limit,
     )
-    return [Unembedded(spot, memory_words.dated(_text(body)[first:end], time_ms)) for spot, first, end, time_ms, body in rows]
+    return [
+        Unembedded(spot, memory_views.views(_text(body)[first:end], _before(tx, session_id, place)))
+        for spot, session_id, place, first, end, body in rows
+    ]
+
+
+def _before(tx: Tx, session_id: str, place: int) -> str:
+    """The passage before one in its session."""
+    row = tx.one(
+        """SELECT t.first, t.behind, e.body FROM turns t JOIN entries e ON e.position = t.position
+        WHERE t.session_id = :session_id AND t.place = :place - 1""",
+        session_id=session_id,
+        place=place,
+    )
+    return _text(row[2])[row[0] : row[1]] if row else ""
 
 
 def embedded(tx: Tx, *, by: str, packed: dict[int, tuple[bytes, bytes]]) -> None:

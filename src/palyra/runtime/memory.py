@@ -169,7 +169,7 @@ class Memory:
                 return count
             return memory.purge(tx, On(principal), [memory.get(tx, principal, each) for each in memory_ids])
 
-        count = await self._db.write(step)
+        count = await self._write(step)
         self._codes.release(before_ms=1 << 62)
         # What the pages held is overwritten; what the log holds goes when it is folded in.
         await asyncio.to_thread(self._settle_files)
@@ -203,15 +203,18 @@ class Memory:
         counts, left = await self._db.read(query)
         return MemoryStatus(counts, left, self.embedding.why_not)
 
-    async def search(self, where: Where, text: str, limit: int = 10, *, everywhere: bool = False) -> Searched:
-        """The best items for a question, of those in sight. `everywhere` is for the person who owns them all."""
+    async def search(self, where: Where, text: str, limit: int = 10, *, everywhere: bool = False, patient: bool = True) -> Searched:
+        """The best items for a question, of those in sight. `everywhere` is for the person who owns them all.
+
+        Who is not patient gets what words alone find while the embedding model is starting or busy.
+        """
 
         def seen(tx: Tx) -> list[memory_index.Partition]:
             return memory_index.everything_of(tx, where.principal) if everywhere else memory_index.visible(tx, where)
 
         if not await self._db.read(seen):
             return Searched([], shapes.INJECTION_THRESHOLD, self.embedding.why_not)
-        vector = await self.embedding.question(text)
+        vector = await self.embedding.question(text, patient=patient)
         found = await self._db.read(lambda tx: memory_search.search(tx, seen(tx), text, limit, vector=vector, codes=self._codes))
         return Searched(found, shapes.INJECTION_THRESHOLD, "" if vector is not None else self.embedding.why_not)
 
@@ -222,7 +225,7 @@ class Memory:
             partitions = [each.partition for each in memory_index.visible(tx, where)]
             return memory.pinned(tx, where.principal, partitions)[: shapes.MOST_PINNED_INJECTED] if partitions else []
 
-        searched = await self.search(where, text, shapes.MOST_INJECTED + shapes.MOST_PINNED_INJECTED)
+        searched = await self.search(where, text, shapes.MOST_INJECTED + shapes.MOST_PINNED_INJECTED, patient=False)
         scores = {each.item.memory_id: each for each in searched.found}
         chosen: list[Recalled] = []
         for item in await self._db.read(pinned):

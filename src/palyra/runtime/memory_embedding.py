@@ -14,7 +14,7 @@ from palyra.domain.errors import PalyraError
 from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM
 from palyra.domain.ports import Embedder
-from palyra.journal import memory, memory_index, turns
+from palyra.journal import memory, memory_index, memory_views, turns
 from palyra.journal.database import Database, Tx
 from palyra.journal.memory_codes import Codes
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 log = logging.getLogger("palyra.memory")
-_AT_ONCE = 64
+_AT_ONCE = 16
 _RETRY_S = 60.0
 # How often items are looked for whose time is over.
 _SWEEP_S = 300.0
@@ -159,9 +159,7 @@ class Embedding:
         if self._embedder is None:
             return
         while todo := await self._db.read(lambda tx: memory.unembedded(tx, _AT_ONCE)):
-            raw = await self._embedder.embed([each.text for each in todo])
-            spots = [each.spot for each in todo]
-            packed = await everyday.do(_pack, spots, raw)
+            packed = await self._vectors(self._embedder, todo)
             await self._db.write(partial(memory.embedded, by=self._embedder.name, packed=packed))
             self.why_not = ""
 
@@ -171,10 +169,13 @@ class Embedding:
         if self._embedder is None:
             return
         while todo := await self._db.read(lambda tx: turns.unembedded(tx, _ENTRIES_AT_ONCE)):
-            raw = await self._embedder.embed([each.text for each in todo])
-            packed = await everyday.do(_pack, [each.spot for each in todo], raw)
+            packed = await self._vectors(self._embedder, todo)
             await self._db.write(partial(turns.embedded, by=self._embedder.name, packed=packed))
             self.why_not = ""
+
+    async def _vectors(self, embedder: Embedder, todo: list[memory.Unembedded]) -> dict[int, tuple[bytes, bytes]]:
+        raw = await embedder.embed([view for each in todo for view in each.views])
+        return await everyday.do(_pack, todo, raw)
 
     async def _sweep(self) -> None:
         """Forget for good what was to be kept for a time only; let go of what is not in use."""
@@ -188,5 +189,6 @@ class Embedding:
                 pass
 
 
-def _pack(spots: list[int], raw: list[bytes]) -> dict[int, tuple[bytes, bytes]]:
-    return {spot: memory_index.pack(each) for spot, each in zip(spots, raw, strict=True)}
+def _pack(todo: list[memory.Unembedded], raw: list[bytes]) -> dict[int, tuple[bytes, bytes]]:
+    vectors = iter(raw)
+    return {each.spot: memory_index.pack(memory_views.between([next(vectors) for _ in each.views])) for each in todo}
