@@ -1,8 +1,11 @@
 """Memory for tests: a real journal in a temporary folder, and one embedding process for everybody who needs meanings."""
 
 import asyncio
+import math
+from array import array
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from palyra.domain.memory import Item, NewMemory, Where
@@ -14,6 +17,29 @@ from palyra.journal.sqlite_files import fold_log
 from palyra.runtime.clock import Clock
 from palyra.runtime.memory import Memory
 from palyra.runtime.memory_embedding import Embedding
+
+
+class WordEmbedder:
+    """Vectors made of words alone: the same text always has the same one, and it costs nothing."""
+
+    name = "words"
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        return [self._vector(text) for text in texts]
+
+    async def close(self) -> None:
+        pass
+
+    @staticmethod
+    def _vector(text: str) -> bytes:
+        elements = [0.01] * 384
+        for word in text.lower().split():
+            digest = sha256(word.encode()).digest()
+            for at in range(0, 24, 2):
+                elements[int.from_bytes(digest[at : at + 2]) % 384] += 1.0 if digest[at + 1] & 1 else -1.0
+        length = math.hypot(*elements)
+        return array("f", [each / length for each in elements]).tobytes()
+
 
 ME = Where(principal="user:owner")
 

@@ -17,7 +17,7 @@ from palyra.journal import memory as rows
 from palyra.journal import memory_index, tape
 from palyra.journal.sqlite_files import inspect
 from palyra.runtime.memory import ALL_STATES, Change, Memory, Origin
-from tests.remembering import ME, SetClock, found, remember, remembering
+from tests.remembering import ME, SetClock, WordEmbedder, found, remember, remembering, settled
 
 UNTRUSTED = Origin("tool", Label("untrusted", sources=("https://example.org/",)))
 
@@ -249,14 +249,18 @@ async def _told(memory: Memory, asker: Where, question: str) -> list[str]:
     return sorted([*learned, *(repr((each.item.text, each.score, each.tokens)) for each in recalled)])
 
 
+@pytest.mark.parametrize("meanings", [False, True], ids=["words", "meanings"])
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.lists(SAID, max_size=12), asker=PLACES, question=WORDS)
 def test_an_asker_learns_the_same_as_if_nothing_out_of_sight_existed(
-    tmp_path_factory: pytest.TempPathFactory, said: list[Said], asker: Where, question: str
+    tmp_path_factory: pytest.TempPathFactory, meanings: bool, said: list[Said], asker: Where, question: str
 ) -> None:
     async def learned(name: str, given: list[Said | None]) -> list[str]:
-        async with remembering(tmp_path_factory.mktemp(name), clock=SetClock()) as memory:
+        embedder = WordEmbedder() if meanings else None
+        async with remembering(tmp_path_factory.mktemp(name), embedder, clock=SetClock()) as memory:
             await _write(memory, given)
+            memory.embedding.wake()
+            await settled(memory)
             return await _told(memory, asker, question)
 
     async def work() -> None:
@@ -264,6 +268,62 @@ def test_an_asker_learns_the_same_as_if_nothing_out_of_sight_existed(
         assert await learned("all", [*said]) == await learned("seen", in_sight)
 
     asyncio.run(work())
+
+
+# --- poison -----------------------------------------------------------------------------------------------------------
+
+
+class Deed(NamedTuple):
+    """Something done by whoever read a poisoned page (`again`, `corrects`, `forgets`), or by the person meanwhile."""
+
+    what: str
+    text: str
+
+
+DEEDS = st.lists(
+    st.builds(Deed, st.sampled_from(("writes", "corrects", "pins", "forgets", "person", "export")), WORDS), max_size=14
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(deeds=DEEDS)
+def test_whatever_a_poisoned_run_does_nothing_of_it_is_used_or_trusted_before_a_person_accepts_it(
+    tmp_path_factory: pytest.TempPathFactory, deeds: list[Deed]
+) -> None:
+    async def do(memory: Memory, deed: Deed) -> None:
+        known = await memory.listing("user:owner", ["active", "review"])
+        match deed.what:
+            case "person":
+                await memory.add(ME, NewMemory(text=f"mine {deed.text}"))
+            case "corrects" if known:
+                await memory.change(ME, known[0].memory_id, Change(text=f"poison {deed.text}"), UNTRUSTED)
+            case "pins" if known:
+                await memory.change(ME, known[0].memory_id, Change(pinned=True, confidence_bps=10_000), UNTRUSTED)
+            case "export" if known:
+                await memory.import_(ME, known)
+            case "forgets" if known:
+                await memory.forget(ME, known[0].memory_id)
+            case _:
+                await memory.add(ME, NewMemory(text=f"poison {deed.text}", pinned=True), UNTRUSTED)
+
+    async def work() -> None:
+        async with remembering(tmp_path_factory.mktemp("poison")) as memory:
+            for deed in deeds:
+                await do(memory, deed)
+            everything = await memory.listing("user:owner", ALL_STATES, limit=500)
+            poisoned = [each for each in everything if each.text.startswith("poison")]
+            assert all(each.state != "active" and each.label.integrity == "untrusted" for each in poisoned)
+            told = [*(await memory.search(ME, "poison harbour lantern velvet copper orchid", 50)).found]
+            recalled = await memory.recall(ME, "poison harbour lantern velvet copper orchid")
+            assert not any(each.item.text.startswith("poison") for each in [*told, *recalled])
+            for each in poisoned:
+                if each.state == "review":
+                    assert (await memory.review("user:owner", each.memory_id, "accept")).label.integrity == "untrusted"
+
+    asyncio.run(work())
+
+
+# --- others' items ----------------------------------------------------------------------------------------------------
 
 
 def test_somebody_elses_item_is_answered_like_one_that_does_not_exist(tmp_path: Path) -> None:
