@@ -130,6 +130,17 @@ def _compaction() -> Scenario:
     return Scenario(turns=turns, says=says, lines={"rev.txt": ["a"]}, window=5_000, compactions=2)
 
 
+def _references() -> Scenario:
+    """What a message names is read before the message is taken, and is never read again: the run itself changes it."""
+    edit = {"path": "notes.md", "search": "old", "replace": "new"}
+    return Scenario(
+        turns={"change": [Turn(calls=(call("fs.patch", edits=[edit]),)), Turn(text=("done",))], "again": [Turn(text=("seen",))]},
+        says=[("change\n@file:notes.md and look into @folder:.", False), ("again\n@file:b.md", False)],
+        files={"notes.md": "# old title\n", "b.md": "long line\n" * 2_000},
+        written={"notes.md": "# new title\n"},
+    )
+
+
 _LOOKS = ("get_", "search_", "list_", "calculate", "think")
 
 
@@ -165,6 +176,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "approvals": _approvals,
     "cancels": _cancels,
     "mailbox": _mailbox,
+    "references": _references,
     "compaction": _compaction,
 }
 
@@ -233,7 +245,7 @@ async def conversation_of(daemon: Daemon, session_id: str) -> dict[str, Any]:
         said = runs.setdefault(entry.run_id, [])
         match entry.kind:
             case "input.received":
-                said.append(("user", body["text"]))
+                said.append(("user", body["text"], [each["text"] for each in body.get("references", ())]))
             case "model.replied":
                 calls = body.get("calls", ())
                 tools.update((each["id"], each["tool"]) for each in calls)

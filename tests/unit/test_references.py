@@ -41,6 +41,7 @@ def problems(text: str) -> list[str]:
         ("""@file:"it's" @file:'say "hi"'""", [("file", "it's"), ("file", 'say "hi"')]),
         ("@file:a@file:b", [("file", "a@file:b")]),
         ("**@file:a.py**", [("file", "a.py")]),
+        ("@folder:. and (@folder:.)", [("folder", "."), ("folder", ".")]),
     ],
 )
 def test_a_reference_is_read_as_it_is_meant(text: str, wanted: list[tuple[str, str]]) -> None:

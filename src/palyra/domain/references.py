@@ -132,13 +132,15 @@ def _checked(named: Named) -> Named:
 
 def _trimmed(raw: str) -> str:
     """Without what ends the sentence around it. What was escaped was meant."""
+    whole = raw
     while raw and not (len(raw) > 1 and raw[-2] == "\\"):
         opening = _PAIRS.get(raw[-1])
         if raw[-1] in _ENDS or (opening and raw.count(opening) < raw.count(raw[-1])):
             raw = raw[:-1]
         else:
             break
-    return raw
+    # A dot alone is a folder.
+    return raw or whole[: whole.startswith(".")]
 
 
 def _code(text: str) -> list[tuple[int, int]]:
