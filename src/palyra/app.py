@@ -39,6 +39,7 @@ from palyra.runtime.clock import Clock
 from palyra.runtime.compacting import Compacting
 from palyra.runtime.compaction_notes import Notes
 from palyra.runtime.enclosures import Enclosures
+from palyra.runtime.forking import Forking, OtherPolicies
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
 from palyra.runtime.judging import Judging
@@ -54,6 +55,7 @@ from palyra.runtime.reference_kinds import Kinds
 from palyra.runtime.references import References
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
+from palyra.runtime.replay.replays import Replays
 from palyra.runtime.restoring import Restoring
 from palyra.runtime.rewind import Rewinding
 from palyra.runtime.routing import Models, Target
@@ -113,6 +115,8 @@ class Daemon:
     undoing: Undoing
     compacting: Compacting
     rewinding: Rewinding
+    replays: Replays
+    forking: Forking
     moments: Moments
     restoring: Restoring
     memory: Memory
@@ -142,6 +146,7 @@ class Daemon:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
         await self.restoring.close()
+        await self.replays.close()
         await self.gateway.close()
         if self.browsers is not None:
             await self.browsers.close()
@@ -214,7 +219,8 @@ async def start(
         clock,
     )
     settings = _settings(loaded.config)
-    judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow)
+    others = OtherPolicies(lambda: policy.preset)
+    judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
     runs = Runs(db, lives, model_turns, tool_flow)
     runs.on_end.append(embedding.said)
@@ -268,6 +274,8 @@ async def start(
         memory=memory,
         transcripts=transcripts,
         undoing=Undoing(db, checkpoints, restoring, redactor),
+        replays=Replays(db, catalogue),
+        forking=Forking(db, models, clock, settings, others),
         rewinding=Rewinding(db, runs, checkpoints, restoring, redactor),
         moments=Moments(db),
         restoring=restoring,

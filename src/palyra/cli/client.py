@@ -7,7 +7,7 @@ cost every command more time than it needs; a test holds them to the originals.
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from palyra.journal.approvals import Approval
 from palyra.journal.runs import RunRow
 from palyra.journal.sessions import Session
 
+T = TypeVar("T")
 PAGE = 200
 # Labels the sessions that `palyra ask` makes.
 ASKED = "ask"
@@ -216,6 +217,11 @@ def runs(api: Api, session_id: str, limit: int = 20) -> list[RunRow]:
 
 def cancel(api: Api, run_id: str, reason: str = "") -> RunRow:
     return api.post(f"/v1/runs/{run_id}/cancel", RunRow, {"reason": reason} if reason else {})
+
+
+def fork(api: Api, run_id: str, gives: type[T], **wanted: int | str) -> T:
+    """Take a run up again. The one command that needs this brings the type of the answer."""
+    return api.post(f"/v1/runs/{checked(run_id)}/fork", gives, {key: value for key, value in wanted.items() if value})
 
 
 def stop(api: Api) -> Cancelled:

@@ -29,6 +29,7 @@ _TABLE = {
     "status": ("up:status", "What the daemon is and does now."),
     "usage": ("usage:usage", "Tokens and cost, by day, model, session or run."),
     "why-tokens": ("why_tokens:why_tokens", "What the prompts of a run were made of, turn by turn."),
+    "fork": ("fork:fork", "Take a run up again from an entry, with another model or policy."),
     "replay": ("replay:replay", "Run a recorded run again, offline, and see where it differs."),
     "journal": ("journal:journal", "Show, verify, export, back up and restore the history."),
     "policy": ("policy_tools:policy", "What the agent may do: show, check, explain, test, suggest."),

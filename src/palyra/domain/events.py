@@ -169,6 +169,9 @@ class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
     model: str = ""
     budgets: Budgets = Budgets()
     parent_run_id: RunId | None = None
+    # Of a fork: the run it takes up again, and the folder of policies that are in force for it alone.
+    forked_run_id: RunId | None = None
+    policy: str = ""
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):

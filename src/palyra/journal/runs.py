@@ -5,7 +5,9 @@ from typing import Any
 from msgspec import Struct
 
 from palyra.domain import events
+from palyra.domain import events
 from palyra.domain.errors import Forbidden, NotFound
+from palyra.domain.events import RunAccepted
 from palyra.domain.events import AnyEvent
 from palyra.domain.ids import RunId, SessionId
 from palyra.domain.run_state import RunState
@@ -66,6 +68,15 @@ def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 5
         limit=limit,
     )
     return [_run(row) for row in rows]
+
+
+def accepted(tx: Tx, run_id: str) -> RunAccepted:
+    """How a run was accepted."""
+    row = tx.one(f"SELECT body FROM entries WHERE {_OF_RUN} AND kind = 'run.accepted' ORDER BY seq LIMIT 1", run_id=run_id)
+    event = events.decode(row[0]) if row else None
+    if not isinstance(event, RunAccepted):
+        raise NotFound(f"there is no run {run_id}", run_id=run_id)
+    return event
 
 
 def position_of(tx: Tx, run_id: str) -> int:

@@ -19,7 +19,7 @@ from palyra.domain.ids import SYSTEM
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Subject
 from palyra.domain.verdicts import Deny, Grant, SessionRule
-from palyra.journal import approvals, rules, sessions, tape
+from palyra.journal import approvals, rules, runs, sessions, tape
 from palyra.journal.approvals import Approval
 from palyra.journal.database import Database, Tx
 from palyra.journal.sessions import Session
@@ -110,7 +110,8 @@ class Answers:
         tool, arguments, normal = self._catalogue.parse(approval.request.tool, proposed.arguments if edited is None else edited)
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
         question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope, laid_down)
-        verdict = self._policy.judge(question)
+        accepted = await self._db.read(lambda tx: runs.accepted(tx, approval.run_id))
+        verdict = self._judging.policy_of(accepted).judge(question)
         if isinstance(verdict, Deny):
             raise Forbidden(f"policy does not permit this call (any more): {verdict.reason}", policies=list(verdict.policies))
         if edited is None:

@@ -3,7 +3,7 @@
 A call leaves here with everything that goes on the tape about it, in one piece; nothing has run yet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from palyra.domain.events import (
     ApprovalRequested,
     Circumstances,
     Flow,
+    RunAccepted,
     Shadow,
     ToolDecided,
     ToolFinished,
@@ -55,6 +56,18 @@ class Judged(Struct):
         return isinstance(self.events[-1], ToolFinished)
 
 
+class _Unreadable:
+    """In the place of policies that are not there: nothing is permitted."""
+
+    version = ""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def judge(self, question: Question) -> Verdict:
+        return Deny(self._why)
+
+
 class Judging:
     def __init__(
         self,
@@ -66,12 +79,17 @@ class Judging:
         settings: Settings,
         *,
         shadow: Policy | None = None,
+        others: Callable[[str], Policy] | None = None,
     ) -> None:
-        """`shadow` is asked beside the policy in force; what it would have decided is recorded, never enforced."""
+        """`shadow` is asked beside the policy in force; what it would have decided is recorded, never enforced.
+
+        `others` gives the policies of a folder, for a run that was forked under them.
+        """
         self._db = db
         self._shadow = shadow
         self._catalogue = catalogue
         self._policy = policy
+        self._others = others
         self._redactor = redactor
         self._clock = clock
         self._settings = settings
@@ -113,8 +131,9 @@ class Judging:
     async def _ask_policy(
         self, run: Working, proposed: ToolProposed, tool: TypedTool, arguments: Arguments, question: Question
     ) -> Judged:
-        version = self._policy.version
-        match self._policy.judge(question):
+        policy = self.policy_of(run.progress.accepted)
+        version = policy.version
+        match policy.judge(question):
             case Deny(reason=reason, policies=policies):
                 return self._refused(proposed, "policy", reason, policies=policies, policy_version=version)
             case Allow(reason=reason, policies=policies):
@@ -159,6 +178,15 @@ class Judging:
                 )
                 return Judged([proposed, decided, request], request)
 
+    def policy_of(self, accepted: RunAccepted) -> Policy:
+        """The policies in force for a run. Those that it was forked under, if they cannot be read any more, permit nothing."""
+        if not accepted.policy or self._others is None:
+            return self._policy
+        try:
+            return self._others(accepted.policy)
+        except PalyraError as error:
+            return _Unreadable(f"the policies in {accepted.policy} that this run was forked under cannot be read: {error.message}")
+
     async def _flow(self, session: Session, question: Question, ask: Ask) -> Flow | None:
         """How what the model has read could get out, if this call lets anything out or cannot be taken back."""
         label, scope = question.label, question.scope
@@ -190,7 +218,7 @@ class Judging:
         question = self.question(run.live.session, origin, label, tool.spec, scope, laid_down)
         if counted and (too_many := await self._too_many(run, question, [])):
             return self._redactor.redact(too_many)
-        match self._policy.judge(question):
+        match self.policy_of(run.progress.accepted).judge(question):
             case Deny(reason=reason) as denied if by_rule(denied):
                 return self._redactor.redact(reason)
             case Ask(reason=reason) as ask if by_rule(ask) and call.answered is None:

@@ -115,6 +115,8 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         undoing=daemon.undoing,
         compacting=daemon.compacting,
         rewinding=daemon.rewinding,
+        replays=daemon.replays,
+        forking=daemon.forking,
         moments=daemon.moments,
         models=daemon.models,
         catalogue=daemon.catalogue,

@@ -17,7 +17,9 @@ from palyra.domain.events import (
     SessionBranched,
     SessionCreated,
     SessionReset,
+    SessionRestored,
     SessionRuled,
+    SessionUncompacted,
     ToolStarted,
 )
 from palyra.domain.run_state import RunState
@@ -357,5 +359,8 @@ def feed(tx: Tx, session_id: str, entry: Recorded) -> None:
                     fold=-_ALL_OF_THEM,
                     child=child,
                 )
+        case SessionRestored(conversation=True) | SessionUncompacted():
+            tape.append(tx, session_id, entry.principal, [entry.event])
+            sessions.fold_anew(tx, session_id)
         case _:
             tape.append(tx, session_id, entry.principal, [entry.event], entry.run_id)

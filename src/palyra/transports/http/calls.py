@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from palyra.runtime.clock import Clock
     from palyra.runtime.compacting import Compacting
     from palyra.runtime.enclosures import Enclosures
+    from palyra.runtime.forking import Forking
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
     from palyra.runtime.mcp import Mcp
     from palyra.runtime.memory import Memory
     from palyra.runtime.moments import Moments
+    from palyra.runtime.replay.replays import Replays
     from palyra.runtime.rewind import Rewinding
     from palyra.runtime.routing import Models
     from palyra.runtime.rules import Rules
@@ -73,6 +75,8 @@ class Parts:
     undoing: "Undoing"
     compacting: "Compacting"
     rewinding: "Rewinding"
+    replays: "Replays"
+    forking: "Forking"
     moments: "Moments"
     models: "Models"
     catalogue: "Catalogue"

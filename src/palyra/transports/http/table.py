@@ -26,6 +26,7 @@ from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.compaction_table import COMPACTION
 from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.memory_table import MEMORY
+from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.skill_table import SKILLS
 from palyra.transports.http.travel_table import TRAVEL
@@ -405,5 +406,6 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_DECISIONS,
     *_RULES,
     *TRAVEL,
+    *REPLAY,
     *COMPACTION,
 )

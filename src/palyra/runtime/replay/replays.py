@@ -1,0 +1,81 @@
+"""Replays inside a running daemon: one at a time, on a thread with an event loop of its own, and looked at later."""
+
+import asyncio
+from collections import OrderedDict
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.domain import ids
+from palyra.domain.errors import NotFound, PalyraError
+from palyra.journal import runs
+from palyra.journal.database import Database
+from palyra.runtime.replay import recording as recordings
+from palyra.runtime.replay.recording import Recording
+from palyra.runtime.replay.replaying import Replayed, replay
+from palyra.tools.catalogue import Catalogue
+
+_REMEMBERED = 256
+
+
+class RunReplay(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far the replay of a run is. `problem`: why it could not be replayed."""
+
+    run_id: str
+    state: Literal["running", "done", "failed"]
+    replayed: Replayed | None = None
+    problem: str = ""
+
+
+class Replays:
+    def __init__(self, db: Database, catalogue: Catalogue) -> None:
+        self._db = db
+        self._catalogue = catalogue
+        self._found: OrderedDict[str, RunReplay] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        # One at a time: live work goes first.
+        self._slot = asyncio.Semaphore(1)
+
+    async def start(self, principal: str, run_id: str) -> RunReplay:
+        """Replay a run of this principal. One that is being replayed already is not begun again."""
+        ids.check(run_id, "run_id")
+        known = self._found.get(run_id)
+        await self._db.read(lambda tx: runs.get(tx, run_id, principal))
+        if known is not None and known.state == "running":
+            return known
+        recording = await self._db.read(lambda tx: recordings.read(tx, run_id, principal))
+        task = asyncio.create_task(self._replay(recording))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return self._say(RunReplay(run_id=run_id, state="running"))
+
+    async def get(self, principal: str, run_id: str) -> RunReplay:
+        ids.check(run_id, "run_id")
+        await self._db.read(lambda tx: runs.get(tx, run_id, principal))
+        known = self._found.get(run_id)
+        if known is None:
+            raise NotFound(f"run {run_id} has not been replayed: ask for it with POST", run_id=run_id)
+        return known
+
+    async def _replay(self, recording: Recording) -> None:
+        async with self._slot:
+            try:
+                replayed = await asyncio.to_thread(replay, recording, self._catalogue)
+            except PalyraError as error:
+                self._say(RunReplay(run_id=recording.run_id, state="failed", problem=error.message))
+            else:
+                self._say(RunReplay(run_id=recording.run_id, state="done", replayed=replayed))
+
+    def _say(self, found: RunReplay) -> RunReplay:
+        self._found[found.run_id] = found
+        self._found.move_to_end(found.run_id)
+        while len(self._found) > _REMEMBERED:
+            self._found.popitem(last=False)
+        return found
+
+    async def close(self) -> None:
+        """A replay has no effects: what is being worked on is left."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=1)
