@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,18 @@ from hypothesis import strategies as st
 from palyra.app import Daemon
 from palyra.domain import labels
 from palyra.domain.conversation import Conversation
-from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from palyra.domain.events import SessionCompacted
 from palyra.domain.ids import OWNER
-from palyra.journal import sessions, tape
+from palyra.journal import sessions, sqlite_files, tape, travels
 from palyra.journal.database import Tx
 from palyra.journal.sessions import Session
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import live
+from palyra.runtime import live, restoring
 from palyra.runtime.undo import Undo
 from palyra.tools import checkpoints
 from tests.crash.scenarios import call
-from tests.faults import eventually, in_daemon, permit_all, reached
+from tests.faults import FullDisk, eventually, in_daemon, on_full_disk, permit_all, reached
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session
 from tests.journals import run as run_loop
 from tests.time_travelling import Watched, delete, do, obedient, patch, rewind, tree, write
@@ -535,3 +536,61 @@ def test_a_file_that_cannot_be_put_back_leaves_all_of_them_as_they_were(tmp_path
         assert (work / "b.txt").read_text() == "one"
 
     in_daemon(tmp_path, obedient(), scenario)
+
+
+def test_a_full_disk_at_the_end_takes_it_back_and_the_session_goes_on_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    permit_all(tmp_path)
+    monkeypatch.setattr(restoring, "RETRY_S", 0.02)
+
+    async def scenario(d: Daemon, disk: FullDisk) -> None:
+        where, work = await session(d), tmp_path / "work"
+        start = await head(d, where)
+        await do(d, where, write("a.txt", "one"), write("n/b.txt", "two"))
+        before = tree(work)
+        slow = SlowFiles(monkeypatch)
+        going = asyncio.ensure_future(rewind(d, where, start))
+        await slow.standing()
+        disk.fill()
+        slow.release()
+        with pytest.raises(Unavailable):
+            await going
+        assert tree(work) == before
+        assert await d.db.read(travels.pending), "the disk was not full when it mattered: this shows nothing"
+        disk.full = False
+        await do(d, where, write("c.txt", "three"))
+        assert await d.db.read(travels.pending) == []
+        await rewind(d, where, start)
+        assert tree(work) == {}
+
+    on_full_disk(tmp_path, obedient(), scenario)
+
+
+def test_what_somebody_changed_between_a_crash_and_the_next_start_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    permit_all(tmp_path)
+    twin = tmp_path / "twin"
+
+    async def inside() -> None:
+        async with daemon(tmp_path, obedient()) as d:
+            where, work = await session(d), tmp_path / "work"
+            await do(d, where, write("a.txt", "one"), write("b.txt", "one"))
+            there = await head(d, where)
+            await do(d, where, write("a.txt", "two"), write("b.txt", "two"))
+            slow = SlowFiles(monkeypatch)
+            going = asyncio.ensure_future(rewind(d, where, there))
+            await slow.standing()
+            assert (work / "a.txt").read_text() == "one"
+            # The twin finds what this one would have left behind had it died here.
+            (twin / "home").mkdir(parents=True)
+            sqlite_files.backup(d.journal_path, twin / "home/journal.db")
+            shutil.copytree(tmp_path / "home/keys", twin / "home/keys")
+            (work / "a.txt").write_text("mine")
+            slow.release()
+            async with daemon(twin, obedient()) as after:
+                assert (work / "a.txt").read_text() == "mine"
+                assert (work / "b.txt").read_text() == "two"
+                assert await after.db.read(travels.pending) == []
+            await going
+
+    run_loop(inside())
