@@ -448,6 +448,24 @@ def test_a_large_diff_is_cut_and_kept_whole(tmp_path: Path) -> None:
     inside(tmp_path, work)
 
 
+def test_a_protected_file_is_not_shown_behind_a_gap_either(tmp_path: Path) -> None:
+    work_folder = repository(tmp_path)
+    (work_folder / "a.txt").write_text("another line\n" * 60_000)
+    (work_folder / "z").mkdir()
+    (work_folder / "z" / ".env").write_text("NAME=hidden-value\n" * 60_000)
+    git(work_folder, "add", "-f", ".")
+
+    async def work(d: Daemon, where: Session) -> None:
+        (found,) = (await received(d, where, "@staged")).references
+        assert found.truncated
+        kept = await d.db.read(lambda tx: workspace.artifact(tx, where.session_id, str(found.artifact)))
+        assert kept is not None
+        assert b"+another line" in kept.body
+        assert b"hidden-value" not in kept.body
+
+    inside(tmp_path, work)
+
+
 def test_a_folder_without_a_repository_is_a_clear_message(tmp_path: Path) -> None:
     files(tmp_path)
 

@@ -33,6 +33,7 @@ from palyra.journal.runs import RunRow
 from palyra.runtime.by_hand import ByHand, Failed, Situation
 from palyra.tools import protected, work
 from palyra.tools.paths import Fence, Place, printable
+from palyra.tools.shell.output import KEPT
 from palyra.tools.walk import Walk
 
 _MOST_SEEN = 2_000
@@ -141,6 +142,10 @@ class Kinds:
         text = done.text.partition("\n")[2]
         if done.outcome != "ok":
             raise InvalidInput(_no_diff(done.data or {}, text, done.text))
+        dropped = (done.data or {}).get("dropped", 0)
+        if dropped:
+            # Behind the gap nobody knows which file a line belongs to.
+            text = text.encode()[: KEPT // 2].decode("utf-8", "ignore")
         text, closed = _without_protected(text)
         closed += hidden
         if not text and not closed and where and not await hands.everyday.do(os.path.lexists, where.absolute):
@@ -150,7 +155,15 @@ class Kinds:
         warnings = (*((note,) if note else ()), *(() if text else (nothing,)))
         named = f"git:{'staged' if staged else 'diff'}" + (f":{path}" if path != "." else "")
         label = labels.merge(done.label, labels.private(named))
-        return Whole(text=text or f"({nothing})", label=label, size=len(text), note=note, warnings=warnings, paged=True)
+        return Whole(
+            text=text or f"({nothing})",
+            label=label,
+            size=len(text) + dropped,
+            note=note,
+            warnings=warnings,
+            paged=True,
+            cut=bool(dropped),
+        )
 
     async def _ask_git(self, at: Situation, command: str) -> ToolResult:
         return await self._hand.use(at, "shell.run", {"command": f"git {command}", "timeout_s": _GIT_S}, harmless=True)
