@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakMethod, ref
 T = TypeVar("T")
 
 # A job that waits longer than this, although every thread is busy, gets a thread more.
-_STUCK_S = 0.02
+_STUCK_S = 0.1
 
 
 class _Mail:

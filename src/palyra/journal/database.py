@@ -23,7 +23,7 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 # So many steps in one commit mean that many are being worked on at once.
 CROWDED = 6
-CROWD_WAIT_S = 0.001
+CROWD_WAIT_S = 0.004
 MOST_STEPS_PER_COMMIT = 512
 
 

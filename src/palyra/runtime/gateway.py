@@ -4,7 +4,7 @@ A run belongs to the daemon, not to a connection: submitting is one durable step
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
 from typing import Literal
 
@@ -143,12 +143,20 @@ class Gateway:
         finally:
             self._lives.release(live)
 
-    async def watch(self, principal: str, session_id: str, after: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no duplicate, whoever reconnects."""
+    async def watch(
+        self, principal: str, session_id: str, after: int, look: Callable[[Tx], object] = lambda tx: None
+    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no duplicate, whoever reconnects.
+
+        The first batch comes at once and may be empty. `look` sees the same moment of the store, and may refuse by raising.
+        """
         subscription = self._hub.subscribe(session_id)
         cursor = after
+        begun = False
 
         def behind_cursor(tx: Tx) -> list[tape.Stored]:
+            if not begun:
+                look(tx)
             sessions.get(tx, session_id, principal)
             return tape.after(tx, session_id, cursor, _PAGE)
 
@@ -156,9 +164,10 @@ class Gateway:
             while True:
                 subscription.lagging = False
                 subscription.drop()
-                while stored := await self._db.read(behind_cursor):
+                while (stored := await self._db.read(behind_cursor)) or not begun:
+                    begun = True
                     yield [(entry.seq, entry.wire) for entry in stored]
-                    cursor = stored[-1].seq
+                    cursor = stored[-1].seq if stored else cursor
                     if len(stored) < _PAGE:
                         break
                 while not subscription.lagging:

@@ -42,9 +42,23 @@ class Cursor(Struct, frozen=True):
 async def session_events(call: Call[Watch, Nothing]) -> Streaming:
     session_id, until = call.path["session_id"], call.query.until
     after = last_event_id(call.headers, call.query.after)
-    cursor = await cursor_for(call.parts, call.principal, session_id, after, until)
-    batches = call.parts.gateway.watch(call.principal, session_id, cursor.after)
-    return Streaming(SSE, _frames(batches, until, cursor), HEARTBEAT)
+    found: list[Cursor] = []
+
+    def look(tx: Tx) -> None:
+        found.append(_cursor(tx, call.principal, session_id, after, until))
+
+    batches = call.parts.gateway.watch(call.principal, session_id, after, look)
+    # Before the stream begins an error can still be an answer.
+    first = await anext(batches)
+    return Streaming(SSE, _frames(_again(first, batches), until, found[0]), HEARTBEAT)
+
+
+async def _again(first: Sequence[tuple[int, bytes]], rest: Batches) -> Batches:
+    async with aclosing(cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", rest)) as source:
+        if first:
+            yield first
+        async for batch in source:
+            yield batch
 
 
 async def all_events(call: Call[WatchAll, Nothing]) -> Streaming:
@@ -66,17 +80,18 @@ def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
 async def cursor_for(parts: Parts, principal: str, session_id: str, after: int, until: str = "") -> Cursor:
     """Check that the session may be watched from here, before the stream begins and an error has nowhere to go."""
 
-    def query(tx: Tx) -> Cursor:
-        sessions.get(tx, session_id, principal)
-        run = runs.get(tx, until, principal) if until else None
-        if run is not None and run.session_id != session_id:
-            raise NotFound(f"run {until} is not one of this session", run_id=until)
-        # Read after the run: if that has ended, its end is not behind this.
-        head = tape.head(tx, session_id)
-        _check_cursor(after, head)
-        return Cursor(after, head if run is not None and run.state in TERMINAL else None)
+    return await parts.db.read(lambda tx: _cursor(tx, principal, session_id, after, until))
 
-    return await parts.db.read(query)
+
+def _cursor(tx: Tx, principal: str, session_id: str, after: int, until: str) -> Cursor:
+    sessions.get(tx, session_id, principal)
+    run = runs.get(tx, until, principal) if until else None
+    if run is not None and run.session_id != session_id:
+        raise NotFound(f"run {until} is not one of this session", run_id=until)
+    # Read after the run: if that has ended, its end is not behind this.
+    head = tape.head(tx, session_id)
+    _check_cursor(after, head)
+    return Cursor(after, head if run is not None and run.state in TERMINAL else None)
 
 
 def _check_cursor(after: int, head: int) -> None:
