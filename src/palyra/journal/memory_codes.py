@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _WORDS = CODE_BYTES // 8
 _MOST_BYTES = 128 << 20
-_AT_ONCE = 16_384
+_AT_ONCE = 65_536
 # Farther than any vector can be: there is none at this slot.
 NOTHING = 9_999
 

@@ -31,8 +31,8 @@ _SWEEP_S = 300.0
 _QUIET_S = 20.0
 # Few at once: the writer is everybody's.
 _ENTRIES_AT_ONCE = 16
-# Who asks in the middle of a run waits no longer for a question's vector. The model, once started, takes a tenth of this.
-_PATIENCE_S = 0.06
+# Who asks in the middle of a run waits no longer for a question's vector. The model, once started, takes a small part of this.
+_PATIENCE_S = 0.12
 _EVERYTHING = 1 << 53
 
 

@@ -34,7 +34,7 @@ class SessionSearch:
     argument_type = SessionSearchArguments
     spec = declare(
         "session.search",
-        "Search what was said in earlier conversations.",
+        "Search the text of earlier conversations.",
         SessionSearchArguments,
         effect="pure",
         capabilities=("memory",),
