@@ -334,7 +334,8 @@ def _compacting(
     except InvalidInput as error:
         raise ConfigInvalid(f"models.summary: {error.message}") from error
     notes = Notes(db, checkpoints, Fence(forbidden), clock) if given.compaction.notes else None
-    return Compacting(db, lives, models, summariser, share=given.compaction.threshold, keep=notes.keep if notes else None)
+    share = given.compaction.threshold if given.compaction.automatic else None
+    return Compacting(db, lives, models, summariser, share=share, keep=notes.keep if notes else None)
 
 
 def _tools(

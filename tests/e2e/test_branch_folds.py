@@ -16,6 +16,8 @@ from tests.inprocess import body, daemon, entries, finished, say, session
 from tests.journals import run as run_loop
 
 SMALL_WINDOW = 6_000
+# So that the window slides.
+NO_COMPACTION = "[compaction]\nautomatic = false\n"
 
 
 def last_said(request: ModelRequest) -> str:
@@ -81,7 +83,7 @@ def test_a_branch_of_a_session_whose_window_slid_sees_what_the_session_sees(tmp_
         assert model.requests[-1].messages == to_parent
         assert "m0 xxxxxxxxx" not in seen(model.requests[-1]), "the window did not slide: this shows nothing"
 
-    in_daemon(tmp_path, model, scenario, window=SMALL_WINDOW)
+    in_daemon(tmp_path, model, scenario, window=SMALL_WINDOW, settings=NO_COMPACTION)
 
 
 def test_a_branch_of_a_session_that_was_steered_has_its_turns_in_the_same_order(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_a_note_on_an_undone_call_is_the_same_after_a_restart_when_the_window_sl
             where = await session(d)
             await finished(d, await say(d, where, "write " + "x" * 9_000))
             await d.undoing.undo(OWNER, where.session_id, Undo())
-            await finished(d, await say(d, where, "y" * 9_000))
+            await finished(d, await say(d, where, "y" * 4_000))
             # The twin reads what this one has lived through.
             (twin / "home").mkdir(parents=True)
             sqlite_files.backup(d.journal_path, twin / "home/journal.db")

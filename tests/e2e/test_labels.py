@@ -185,12 +185,16 @@ def test_a_label_survives_restart_branch_and_summary_and_ends_with_a_reset(tmp_p
     run(both())
 
 
+# So that the window slides.
+NO_COMPACTION = "[compaction]\nautomatic = false\n"
+
+
 def test_a_label_outlives_the_turn_that_brought_it_in(tmp_path: Path) -> None:
     """The window slides past the reading; what was read may still be in what the model says."""
 
     async def work() -> None:
         script = {"read": doing(READ), **{f"talk {n}": [Turn(text="word " * 900)] for n in range(6)}}
-        async with daemon(tmp_path, script, window=8_000) as one:
+        async with daemon(tmp_path, script, NO_COMPACTION, window=8_000) as one:
             (tmp_path / "work" / "a.txt").write_text("a\n")
             where = await session(one)
             await said(one, where, "read")
@@ -198,7 +202,7 @@ def test_a_label_outlives_the_turn_that_brought_it_in(tmp_path: Path) -> None:
                 await said(one, where, f"talk {number}")
             told = [body(entry) for entry in await entries(one, where.session_id) if entry.kind == "input.assembled"]
             assert any("from_seq" in each for each in told), "the window must have slid"
-        async with daemon(tmp_path, script, window=8_000) as one:
+        async with daemon(tmp_path, script, NO_COMPACTION, window=8_000) as one:
             assert await one.gateway.label(where.session_id) == private("file:a.txt")
 
     run(work())

@@ -108,6 +108,7 @@ class Memory(Section, frozen=True, kw_only=True):
 
 
 class Compaction(Section, frozen=True, kw_only=True):
+    automatic: Annotated[bool, says("condense by itself; false: only on demand, and older runs are left out instead")] = True
     threshold: Annotated[float, says("share of a model's budget from which older turns are condensed", least=0.1, most=1.0)] = 0.6
     notes: Annotated[bool, says("also note in MEMORY.md of the workspace what the user requires and what was decided")] = False
 

@@ -54,7 +54,9 @@ def condense(before: Sequence[Point], turns: Sequence[Spoken], most_bytes: int) 
 
 
 def render(points: Sequence[Point], records: int, from_seq: int, upto_seq: int) -> str:
-    lines = [f"{records} turns, entries {from_seq} to {upto_seq} of the session, are condensed here."]
+    # Positions on the tape of a session that this one was branched from would say nothing here.
+    where = f", entries {from_seq} to {upto_seq} of the session," if from_seq > 0 else ""
+    lines = [f"{records} turns{where} are condensed here."]
     for kind, title in _TITLES.items():
         found = [point for point in points if point.kind == kind]
         if found:

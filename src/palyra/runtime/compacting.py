@@ -32,6 +32,8 @@ _BYTES_PER_TOKEN = 4
 # After one that was not worth it, the conversation must have grown by this much before another is tried.
 _GROWTH = 1.1
 _MOST_REMEMBERED = 512
+# The prompt begins anew with each compaction, and no provider has that beginning in its cache: let it be worth that.
+_LEAST_SHARE = 0.1
 
 
 class Compact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,10 +92,10 @@ class Compacting:
         models: Models,
         summariser: Summariser,
         *,
-        share: float = DEFAULT_SHARE,
+        share: float | None = DEFAULT_SHARE,
         keep: Kept | None = None,
     ) -> None:
-        """`share` of a model's budget is where it begins; `keep` is told of each one, to note down what it found."""
+        """`share` of a model's budget is where it begins by itself, None: nowhere. `keep` is told of each one, to take notes."""
         self._db = db
         self._lives = lives
         self._models = models
@@ -111,7 +113,9 @@ class Compacting:
         `tokens` is the size of that input where the caller knows it; otherwise it is measured.
         """
         budget = _budget(target)
-        if max(tokens, _size(run.live, run)) <= compaction.threshold(budget, self._share) or not self._worth_trying(run.live):
+        if self._share is None or max(tokens, _size(run.live, run)) <= compaction.threshold(budget, self._share):
+            return False
+        if not self._worth_trying(run.live, budget):
             return False
         try:
             draft = await self._draft(run.live, budget, automatic=True, run=run)
@@ -122,12 +126,12 @@ class Compacting:
             return False
         return await self._apply(run.live, draft) is not None
 
-    def _worth_trying(self, live: LiveSession) -> bool:
-        """Whether there is something to condense, and more of it than when it was last found not to be worth it."""
+    def _worth_trying(self, live: LiveSession, budget: int) -> bool:
+        """Whether there is enough to condense, and more than when it was last found not to be worth it."""
         weight = _weight(live)
         refused = self._declined.get(live.session.session_id)
-        if not weight or refused is None or weight >= refused * _GROWTH:
-            return weight > 0
+        if weight < budget * _LEAST_SHARE or refused is None or weight >= refused * _GROWTH:
+            return weight >= budget * _LEAST_SHARE
         # Smaller than before: it was condensed, taken back or left out meanwhile, and grows anew from here.
         self._declined[live.session.session_id] = min(refused, weight)
         return False
