@@ -40,7 +40,7 @@ _BEST_OF_EACH = 160
 # The signs of so large a share of a question's numbers, the largest, count once more each.
 _HEAVY = (0.6, 0.25)
 # One of so many, the nearest by their signs, is compared exactly, within these bounds.
-_EXACTLY_OF = 100
+_EXACTLY_OF = 40
 _LEAST_EXACTLY = 1_000
 _MOST_EXACTLY = 8_000
 _MOST_QUESTION_TERMS = 48

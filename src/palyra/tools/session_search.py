@@ -34,7 +34,7 @@ class SessionSearch:
     argument_type = SessionSearchArguments
     spec = declare(
         "session.search",
-        "Search the text of earlier conversations.",
+        "Search earlier conversations.",
         SessionSearchArguments,
         effect="pure",
         capabilities=("memory",),
