@@ -354,9 +354,8 @@ def test_the_daemon_replays_a_run_beside_its_work_and_only_for_its_owner(tmp_pat
             await finished(d, run)
             begun = await d.replays.start(OWNER, run.run_id)
             assert begun.state == "running"
-            async with asyncio.timeout(30):
-                while (found := await d.replays.get(OWNER, run.run_id)).state == "running":
-                    await say(d, await session(d), "still here")
+            await finished(d, await say(d, await session(d), "still here"))
+            found = await d.replays.get(OWNER, run.run_id, 30_000)
             assert found.replayed is not None
             assert found.replayed.identical
             with pytest.raises(Exception, match="someone else"):

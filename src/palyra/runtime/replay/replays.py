@@ -32,7 +32,7 @@ class Replays:
         self._db = db
         self._catalogue = catalogue
         self._found: OrderedDict[str, RunReplay] = OrderedDict()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         # One at a time: live work goes first.
         self._slot = asyncio.Semaphore(1)
 
@@ -44,14 +44,17 @@ class Replays:
         if known is not None and known.state == "running":
             return known
         recording = await self._db.read(lambda tx: recordings.read(tx, run_id, principal))
-        task = asyncio.create_task(self._replay(recording))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return self._say(RunReplay(run_id=run_id, state="running"))
+        begun = self._say(RunReplay(run_id=run_id, state="running"))
+        self._tasks[run_id] = asyncio.create_task(self._replay(recording))
+        return begun
 
-    async def get(self, principal: str, run_id: str) -> RunReplay:
+    async def get(self, principal: str, run_id: str, wait_ms: int = 0) -> RunReplay:
+        """How far it is; after `wait_ms` at the latest, or when it is done."""
         ids.check(run_id, "run_id")
         await self._db.read(lambda tx: runs.get(tx, run_id, principal))
+        task = self._tasks.get(run_id)
+        if task is not None and wait_ms:
+            await asyncio.wait([task], timeout=wait_ms / 1000)
         known = self._found.get(run_id)
         if known is None:
             raise NotFound(f"run {run_id} has not been replayed: ask for it with POST", run_id=run_id)
@@ -65,6 +68,8 @@ class Replays:
                 self._say(RunReplay(run_id=recording.run_id, state="failed", problem=error.message))
             else:
                 self._say(RunReplay(run_id=recording.run_id, state="done", replayed=replayed))
+            finally:
+                self._tasks.pop(recording.run_id, None)
 
     def _say(self, found: RunReplay) -> RunReplay:
         self._found[found.run_id] = found
@@ -75,7 +80,8 @@ class Replays:
 
     async def close(self) -> None:
         """A replay has no effects: what is being worked on is left."""
-        for task in self._tasks:
+        working = list(self._tasks.values())
+        for task in working:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=1)
+        if working:
+            await asyncio.wait(working, timeout=1)

@@ -1,16 +1,26 @@
 """Replaying and forking runs over HTTP."""
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from palyra.domain.errors import Forbidden
 from palyra.runtime.forking import Fork
-from palyra.transports.http.calls import Answer, Call, Nothing, ok
+from palyra.transports.http.calls import Answer, Call, Input, Nothing, ok
+
+
+class Wait(Input, frozen=True, kw_only=True):
+    """`wait_ms`: answer only when it is done, or after so long."""
+
+    wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0
 
 
 async def start(call: Call[Nothing, Nothing]) -> Answer:
     return ok(await call.parts.replays.start(call.principal, call.path["run_id"]), 202)
 
 
-async def get(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(await call.parts.replays.get(call.principal, call.path["run_id"]))
+async def get(call: Call[Wait, Nothing]) -> Answer:
+    return ok(await call.parts.replays.get(call.principal, call.path["run_id"], call.query.wait_ms))
 
 
 async def fork(call: Call[Nothing, Fork]) -> Answer:
