@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from palyra.domain.errors import NotFound
-from palyra.journal import approvals, runs, sessions, tape, workspace
+from palyra.journal import approvals, memory, runs, sessions, tape, turns, workspace
 from palyra.journal.database import Connection, Tx
 from palyra.journal.sqlite import Sqlite
 from tests.journals import new_id
@@ -30,6 +30,10 @@ QUERIES: dict[str, Callable[[Tx], Any]] = {
     "the next expiry": approvals.next_expiry,
     "grants": lambda tx: approvals.grants_for(tx, "p", "s"),
     "effects of a run": lambda tx: workspace.effects_of_run(tx, "s", "r"),
+    "what waits to be indexed": turns.behind,
+    "indexing what was said": lambda tx: turns.index(tx, 5),
+    "passages without a vector": lambda tx: turns.unembedded(tx, 5),
+    "items without a vector": lambda tx: memory.unembedded(tx, 5),
     "effects of a session": lambda tx: workspace.effects_of_session(tx, "s"),
 }
 

@@ -313,9 +313,10 @@ def test_whatever_a_poisoned_run_does_nothing_of_it_is_used_or_trusted_before_a_
             everything = await memory.listing("user:owner", ALL_STATES, limit=500)
             poisoned = [each for each in everything if each.text.startswith("poison")]
             assert all(each.state != "active" and each.label.integrity == "untrusted" for each in poisoned)
-            told = [*(await memory.search(ME, "poison harbour lantern velvet copper orchid", 50)).found]
+            found = (await memory.search(ME, "poison harbour lantern velvet copper orchid", 50)).found
             recalled = await memory.recall(ME, "poison harbour lantern velvet copper orchid")
-            assert not any(each.item.text.startswith("poison") for each in [*told, *recalled])
+            told = [*(each.item.text for each in found), *(each.item.text for each in recalled)]
+            assert not any(text.startswith("poison") for text in told)
             for each in poisoned:
                 if each.state == "review":
                     assert (await memory.review("user:owner", each.memory_id, "accept")).label.integrity == "untrusted"

@@ -31,6 +31,8 @@ _SWEEP_S = 300.0
 _QUIET_S = 20.0
 # Few at once: the writer is everybody's.
 _ENTRIES_AT_ONCE = 16
+# After so many passages the embedding model rests until it is quiet again.
+_MOST_SAID = 256
 # Who asks in the middle of a run waits no longer for a question's vector. The model, once started, takes a small part of this.
 _PATIENCE_S = 0.12
 _EVERYTHING = 1 << 53
@@ -168,7 +170,13 @@ class Embedding:
             await self.index_said(_EVERYTHING)
         if self._embedder is None:
             return
+        done = 0
         while todo := await self._db.read(lambda tx: turns.unembedded(tx, _ENTRIES_AT_ONCE)):
+            if done >= _MOST_SAID:
+                # A long history is worked off in the pauses, not at one go.
+                self.said()
+                return
+            done += len(todo)
             packed = await self._vectors(self._embedder, todo)
             await self._db.write(partial(turns.embedded, by=self._embedder.name, packed=packed))
             self.why_not = ""
