@@ -176,6 +176,28 @@ def test_a_window_that_slides_past_a_compaction_does_not_lose_the_summary_in_a_r
     run(work())
 
 
+def test_when_a_provider_finds_the_input_too_long_it_is_condensed_and_asked_once_more(tmp_path: Path) -> None:
+    async def work() -> None:
+        long = Turn(text="x", fail=Failure(failure="context_too_long"))
+
+        def answer(request: ModelRequest) -> Turn:
+            too_long = len(request.messages) > 11 or "hopeless" in shown(request)
+            return long if too_long else Turn(text=CHATTER)
+
+        async with daemon(tmp_path, ScriptedModel(answer)) as one:
+            where = await session(one)
+            await said(one, where, *(f"Message {n}. {CHATTER}" for n in range(8)))
+            told = await kinds(one, where.session_id)
+            assert told.count("model.failed") == told.count("session.compacted") > 0
+            await consistent(one, where.session_id)
+            ended = await finished(one, await say(one, where, "hopeless"))
+            assert (ended.kind, body(ended)["reason"]) == ("run.failed", "model_context_too_long")
+            failed = [body(each)["will_retry"] for each in await entries(one, where.session_id) if each.kind == "model.failed"]
+            assert failed[-1] is False
+
+    run(work())
+
+
 # --- on demand --------------------------------------------------------------------------------------------------------
 
 

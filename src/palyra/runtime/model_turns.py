@@ -140,6 +140,7 @@ class ModelTurns:
         """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
         route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
+        condensed = False
         nearby = await self._look_around(run)
         await self._compacting.before_turn(run, route.targets[0])
         images = await self._gallery.of(run.live.conversation)
@@ -155,6 +156,12 @@ class ModelTurns:
                 reply = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
             except ModelFailure as failure:
                 await prepared.tell(run)
+                if failure.failure == "context_too_long" and not condensed and not stream.text:
+                    condensed = True
+                    if await self._compacting.make_room(run, target):
+                        await run.append(self._failure(failure, target, turn, attempt, will_retry=True))
+                        prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing)
+                        continue
                 wait_ms = await self._failed(run, route, index, attempt, turn, failure, shown=bool(stream.text))
                 if wait_ms is None:
                     return
@@ -239,18 +246,8 @@ class ModelTurns:
         decision = after_failure(
             failure, attempt=attempt, text_shown=shown, has_fallback=index + 1 < len(route.targets), rand=self.clock.chance()
         )
-        message = self.redactor.redact(failure.message)
         wait_ms = decision.ms if isinstance(decision, RetryAfter) else 0
-        failed = ModelFailed(
-            turn=turn,
-            provider=target.provider,
-            model=target.model,
-            failure=failure.failure,
-            message=message,
-            will_retry=not isinstance(decision, GiveUp),
-            attempt=attempt,
-            wait_ms=wait_ms,
-        )
+        failed = self._failure(failure, target, turn, attempt, will_retry=not isinstance(decision, GiveUp), wait_ms=wait_ms)
         match decision:
             case RetryAfter():
                 await run.append(failed)
@@ -260,8 +257,22 @@ class ModelTurns:
                 return -1
             case GiveUp():
                 advice = _ADVICE.get(failure.failure, "send the message again in a while")
-                await run.append(failed, RunFailed(reason=f"model_{failure.failure}", message=f"{message}; {advice}"))
+                await run.append(failed, RunFailed(reason=f"model_{failure.failure}", message=f"{failed.message}; {advice}"))
                 return None
+
+    def _failure(
+        self, failure: ModelFailure, target: Target, turn: int, attempt: int, *, will_retry: bool, wait_ms: int = 0
+    ) -> ModelFailed:
+        return ModelFailed(
+            turn=turn,
+            provider=target.provider,
+            model=target.model,
+            failure=failure.failure,
+            message=self.redactor.redact(failure.message),
+            will_retry=will_retry,
+            attempt=attempt,
+            wait_ms=wait_ms,
+        )
 
     def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int) -> ModelReplied:
         now_ms = self.clock.now_ms()
