@@ -1,4 +1,4 @@
-"""The least that could do the work of `bench.runs`: uvicorn, aiohttp and a group commit, with no policy, redaction, chain or resume.
+"""The least that could do the work of `bench.runs`: uvicorn, aiohttp, a group commit; no policy, redaction, chain or resume.
 
 It is the yardstick. What Palyra costs is told as a multiple of this, because a multiple survives a slower machine.
 """
@@ -6,6 +6,7 @@ It is the yardstick. What Palyra costs is told as a multiple of this, because a 
 import asyncio
 import json
 import os
+import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -170,14 +171,10 @@ class App:
 
 
 async def _main(provider: str, folder: str) -> None:
-    config = uvicorn.Config(App(provider, folder), port=0, log_level="critical", access_log=False, http="httptools")  # type: ignore[arg-type]
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    print(port, flush=True)
-    await serving
+    config = uvicorn.Config(App(provider, folder), log_level="critical", access_log=False, http="httptools")  # type: ignore[arg-type]
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    print(listener.getsockname()[1], flush=True)
+    await uvicorn.Server(config).serve([listener])
 
 
 if __name__ == "__main__":

@@ -384,9 +384,7 @@ def tools_to_look_at(loaded: Loaded) -> Catalogue:
     catalogue = _tools(db, (), vault, resolver, runner, jobs, rehearsal=True)
     embedding = Embedding(db, None)
     memory = Memory(db, redactor, clock, embedding)
-    catalogue.renew(
-        "memory", (*memory_tools.tools(SessionKeeper(db, memory)), *session_search.tools(Transcripts(db, embedding)))
-    )
+    catalogue.renew("memory", (*memory_tools.tools(SessionKeeper(db, memory)), *session_search.tools(Transcripts(db, embedding))))
     return catalogue
 
 
