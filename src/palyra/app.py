@@ -51,10 +51,10 @@ from palyra.runtime.memory_keeper import SessionKeeper
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.moments import Moments
 from palyra.runtime.pictures import Gallery
-from palyra.runtime.reference_kinds import Kinds
-from palyra.runtime.references import References
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
+from palyra.runtime.reference_kinds import Kinds
+from palyra.runtime.references import References
 from palyra.runtime.replay.replays import Replays
 from palyra.runtime.restoring import Restoring
 from palyra.runtime.rewind import Rewinding

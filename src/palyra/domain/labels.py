@@ -106,7 +106,7 @@ def _fewer(found: tuple[str, ...]) -> tuple[str, ...]:
 
 def _split(name: str) -> tuple[str, str]:
     """What kind of source it is, and where: `https://` and `host/page`, `file:` and `src/a.py`."""
-    kind, colon, rest = name.partition(":")
+    _, colon, rest = name.partition(":")
     if not colon:
         return "", name
     below = rest.removeprefix("//")

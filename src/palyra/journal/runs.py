@@ -5,10 +5,8 @@ from typing import Any
 from msgspec import Struct
 
 from palyra.domain import events
-from palyra.domain import events
 from palyra.domain.errors import Forbidden, NotFound
-from palyra.domain.events import RunAccepted
-from palyra.domain.events import AnyEvent
+from palyra.domain.events import AnyEvent, RunAccepted
 from palyra.domain.ids import RunId, SessionId
 from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin

@@ -142,7 +142,7 @@ def _nothing_permits(question: Question) -> str:
     if question.tool.source.startswith("mcp:"):
         server, _, tool = question.tool.name.removeprefix("mcp:").partition("/")
         return (
-            f"{refused}: tools of MCP servers are denied until permitted. The operator can run `palyra mcp permit {server} {tool}`, "
+            f"{refused}: tools of MCP servers are denied until permitted. Run `palyra mcp permit {server} {tool}`, "
             f'or add permit (principal, action == Action::"run", resource == Tool::"{question.tool.name}"); to the policy folder'
         )
     return f"{refused}; the operator can add a permit for this tool to the policy folder"
