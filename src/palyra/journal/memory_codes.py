@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from palyra.journal.database import Tx
+from palyra.journal.database import Row, Tx
 from palyra.journal.memory_index import CODE_BYTES, SLOTS_PER_BLOCK, Partition
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _WORDS = CODE_BYTES // 8
 _MOST_BYTES = 128 << 20
 _AT_ONCE = 65_536
+_BLOCKS_AT_ONCE = 128
 # Farther than any vector can be: there is none at this slot.
 NOTHING = 9_999
 
@@ -86,13 +87,29 @@ class Codes:
             return held
 
     def _catch_up(self, tx: Tx, partition: Partition, held: _Held) -> None:
+        if held.changed:
+            rows = tx.all(
+                "SELECT block, changed, codes FROM memory_codes WHERE partition = :partition AND changed > :seen",
+                partition=partition.partition,
+                seen=held.changed,
+            )
+            self._put(held, rows)
+            return
+        # All of them, piece by piece: at once they would be in memory twice.
+        for first in range(0, partition.next_slot // SLOTS_PER_BLOCK + 1, _BLOCKS_AT_ONCE):
+            rows = tx.all(
+                """SELECT block, changed, codes FROM memory_codes WHERE partition = :partition
+                    AND block >= :first AND block < :behind""",
+                partition=partition.partition,
+                first=first,
+                behind=first + _BLOCKS_AT_ONCE,
+            )
+            self._put(held, rows)
+
+    @staticmethod
+    def _put(held: _Held, rows: Sequence[Row]) -> None:
         import numpy as np
 
-        rows = tx.all(
-            "SELECT block, changed, codes FROM memory_codes WHERE partition = :partition AND changed > :seen",
-            partition=partition.partition,
-            seen=held.changed,
-        )
         for block, changed, codes in rows:
             first = block * SLOTS_PER_BLOCK
             if first >= held.signs.shape[1]:

@@ -42,7 +42,7 @@ _HEAVY = (0.6, 0.25)
 # One of so many, the nearest by their signs, is compared exactly, within these bounds.
 _EXACTLY_OF = 40
 _LEAST_EXACTLY = 1_000
-_MOST_EXACTLY = 8_000
+_MOST_EXACTLY = 6_000
 _MOST_QUESTION_TERMS = 48
 
 
