@@ -19,7 +19,7 @@ from palyra.domain.labels import private
 from palyra.domain.messages import ModelRequest, Text, UserMessage
 from palyra.journal.sessions import Session
 from palyra.models.scripted import Failure, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.compacting import Compact
+from palyra.runtime.compacting import Compact, Compaction
 from palyra.runtime.live import conversation_at
 from palyra.runtime.rewind import Rewind
 from palyra.runtime.undo import Undo
@@ -240,6 +240,21 @@ def test_a_preview_changes_nothing_and_a_compaction_that_is_taken_back_leaves_no
             assert (await live(one, where.session_id)).turns[: len(whole)] == whole
             again = await one.compacting.compact(OWNER, where.session_id, Compact())
             assert again.applied
+            await consistent(one, where.session_id)
+
+    run(work())
+
+
+def test_of_two_who_condense_at_once_one_does_it(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with daemon(tmp_path, chatting()) as one:
+            where = await session(one)
+            await said(one, where, *(f"Message {n}. {CHATTER}" for n in range(8)))
+            both = await asyncio.gather(
+                *(one.compacting.compact(OWNER, where.session_id, Compact()) for _ in range(2)), return_exceptions=True
+            )
+            assert sum(isinstance(each, Compaction) and each.applied for each in both) == 1
+            assert (await kinds(one, where.session_id)).count("session.compacted") == 1
             await consistent(one, where.session_id)
 
     run(work())

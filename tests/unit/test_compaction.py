@@ -108,7 +108,9 @@ def random_tape(seed: int, *, compacting: bool) -> tuple[Tape, list[int]]:
         if compacting and rng.random() < 0.4 and (seq := tape.compact()) is not None:
             made.append(seq)
     if rng.random() < 0.5:
-        tape.reply(tape.begin("still working"), "looking", 2)
+        working = tape.begin("still working")
+        for _ in range(rng.randint(1, 9)):
+            tape.reply(working, "looking", 2)
         if compacting and (seq := tape.compact()) is not None:
             made.append(seq)
     return tape, made

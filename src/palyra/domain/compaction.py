@@ -51,7 +51,7 @@ def material(conversation: Conversation) -> Material | None:
     """What can be condensed now; None if everything there is must stay as it is."""
     summary = next((turn for turn in conversation.turns if isinstance(turn, Summary)), None)
     spoken = [turn for turn in conversation.turns if not isinstance(turn, Summary)]
-    end = _boundary(conversation, spoken)
+    end = _boundary(spoken)
     older = [turn for turn in spoken[:end] if turn.accepted_seq not in conversation.pins]
     if not older:
         return None
@@ -67,14 +67,9 @@ def material(conversation: Conversation) -> Material | None:
     )
 
 
-def _boundary(conversation: Conversation, spoken: list[Spoken]) -> int:
-    """How many turns from the beginning on are neither in the tail nor in an unfinished run, without splitting a run."""
+def _boundary(spoken: list[Spoken]) -> int:
+    """How many turns from the beginning on are not in the tail, without splitting a run. An unfinished run is always the last."""
     end = max(0, len(spoken) - TAIL)
-    unfinished = set(conversation.runs)
-    for at, turn in enumerate(spoken[:end]):
-        if turn.run_id in unfinished:
-            end = at
-            break
     while 0 < end < len(spoken) and spoken[end - 1].run_id == spoken[end].run_id:
         end -= 1
     return end
