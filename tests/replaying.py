@@ -18,12 +18,14 @@ from palyra.journal.approvals import Approval
 from palyra.journal.sessions import Session
 from palyra.models.scripted import Failure, Hold, Script, ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.answers import Answer
+from palyra.runtime.attachments import Attaching
 from palyra.runtime.compacting import Compact
 from palyra.runtime.gateway import Submitted
 from palyra.runtime.replay import recording as recordings
 from palyra.runtime.replay.recording import Recording
 from palyra.runtime.rewind import Rewind
 from palyra.runtime.undo import Undo
+from tests.e2e.test_images import png
 from tests.inprocess import TERMINAL, finished, say, session, until
 
 # Whether memory is asked by meaning does not matter here, and a model for it would have to be started.
@@ -188,6 +190,17 @@ SCRIPTS: dict[str, list[Turn]] = {
     "queue": [Turn(text=("a",), hold="second"), Turn(text="b")],
     "expire": [Turn(calls=(call("test.once", path="a", line="b"),)), Turn(text="nobody")],
     "hello": [Turn(text="hello")],
+    "no quota": [Turn(fail=Failure(failure="quota", times=1), text="from elsewhere")],
+    "no key after a call": [
+        Turn(calls=(call("test.pure", text="x"),)),
+        Turn(fail=Failure(failure="auth", times=2), text="from the third"),
+    ],
+    "nobody": [Turn(fail=Failure(failure="permission"))],
+    "too long": [Turn(fail=Failure(failure="context_too_long", times=1), text="fits")],
+    "too long after a call": [
+        Turn(calls=(call("test.pure", text="x"),)),
+        Turn(fail=Failure(failure="context_too_long", times=1), text="fits"),
+    ],
     "write": [Turn(calls=(call("fs.write", path="w.txt", content="w"), call("fs.read", path="w.txt"))), Turn(text="written")],
     "look": [Turn(calls=(call("test.camera", number=1), call("test.camera", number=2))), Turn(text="seen"), Turn(text="still")],
 }
@@ -288,6 +301,19 @@ async def give_up(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
+async def ask_elsewhere(d: Daemon, holds: dict[str, Hold]) -> str:
+    """The model fails, so the next is asked: at the first turn, and after a call."""
+    before = d.models._fallbacks
+    d.models._fallbacks = (d.models.find("scripted/two"), d.models.find("scripted/three"))
+    try:
+        where = await session(d)
+        for text in ("no quota", "no key after a call", "nobody"):
+            await finished(d, await say(d, where, text))
+    finally:
+        d.models._fallbacks = before
+    return where.session_id
+
+
 async def out_of_turns(d: Daemon, holds: dict[str, Hold]) -> str:
     return await _with_budgets(d, Budgets(turns=3), "long")
 
@@ -385,6 +411,21 @@ async def condensed(d: Daemon, holds: dict[str, Hold]) -> str:
     assert made.applied, made.why
     await finished(d, await say(d, where, "hello"))
     await d.compacting.undo(OWNER, where.session_id, made.seq)
+    assert (await finished(d, await say(d, where, "too long"))).kind == "run.completed"
+    await finished(d, await say(d, where, "too long after a call"))
+    return where.session_id
+
+
+async def named_and_attached(d: Daemon, holds: dict[str, Hold]) -> str:
+    where = await session(d)
+    kept = [
+        await d.enclosures.attachments.keep(OWNER, where.session_id, name, data)
+        for name, data in (("cat.png", png(3)), ("story.txt", b"once upon a time\n" * 2_000))
+    ]
+    attaching = tuple(Attaching(artifact=each.artifact, name=each.name) for each in kept)
+    run = await say(d, where, "hello\n@file:notes.md and @folder:sub", attachments=attaching)
+    await finished(d, run)
+    (d_notes := Path(where.workspace, "notes.md")).write_text(d_notes.read_text() + "changed since\n")
     await finished(d, await say(d, where, "hello"))
     return where.session_id
 
@@ -408,6 +449,7 @@ STORIES: tuple[Story, ...] = (
     retry,
     interrupt_a_wait,
     give_up,
+    ask_elsewhere,
     out_of_turns,
     out_of_calls,
     out_of_time,
@@ -419,6 +461,7 @@ STORIES: tuple[Story, ...] = (
     remembered,
     rewound,
     condensed,
+    named_and_attached,
     images,
 )
 

@@ -23,6 +23,7 @@ from palyra.journal.sqlite import Sqlite
 from palyra.models.scripted import Hold, Turn
 from palyra.runtime import assembly
 from palyra.runtime.replay import recording as recordings
+from palyra.runtime.replay.comparing import VOLATILE
 from palyra.runtime.replay.recording import Recording, Tape
 from palyra.runtime.replay.replaying import Replayed, replay
 from palyra.tools import rehearsal, standard
@@ -362,3 +363,11 @@ def test_the_daemon_replays_a_run_beside_its_work_and_only_for_its_owner(tmp_pat
                 await d.replays.start("user:other", run.run_id)
 
     asyncio.run(inside())
+
+
+def test_the_page_names_everything_that_is_not_compared() -> None:
+    page = (ROOT / "docs" / "reference" / "replay.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for kind, fields in VOLATILE.items():
+        for name in fields:
+            assert any(f"`{kind}`" in row and f"`{name.removeprefix('parts.')}`" in row for row in rows), (kind, name)

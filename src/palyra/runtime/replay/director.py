@@ -146,8 +146,7 @@ class Director:
             if entry.tape != self._session_id:
                 continue
             self.head = entry.seq
-            if entry.run_id:
-                self._states[entry.run_id] = run_state.advance(self._states.get(entry.run_id), entry.kind)
+            self._move(entry.run_id, entry.kind)
             if self.difference is None:
                 self.difference = self._compared(entry)
         if self.runtime is not None:
@@ -158,6 +157,15 @@ class Director:
             if not future.done():
                 future.set_result(None)
         self._news.set()
+
+    def _move(self, run_id: str, kind: str) -> None:
+        """Keep the states of runs that have not ended. What is said of a run later does not move it."""
+        if kind == "run.accepted" or run_id in self._states:
+            state = run_state.advance(self._states.get(run_id), kind)
+            if state in run_state.TERMINAL:
+                del self._states[run_id]
+            else:
+                self._states[run_id] = state
 
     def _compared(self, entry: Appended) -> Difference | None:
         recorded = self.script.at(entry.seq)

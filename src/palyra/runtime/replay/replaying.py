@@ -252,15 +252,15 @@ class _Compacting(Compacting):
     def __init__(self, director: Director) -> None:
         self._director = director
 
-    async def before_turn(self, run: Working, target: Target, tokens: int = 0) -> bool:
-        return await self._come(run, "input.assembled")
-
     async def make_room(self, run: Working, target: Target) -> bool:
-        return await self._come(run, "input.assembled", "run.failed")
+        script, head = self._director.script, self._director.head
+        seq = script.made_room(head, script.expect(head, run.run_id, "model.failed"))
+        await self._director.reach(seq)
+        return bool(seq)
 
-    async def _come(self, run: Working, *before: str) -> bool:
+    async def before_turn(self, run: Working, target: Target, tokens: int = 0) -> bool:
         director = self._director
-        following = director.script.expect(director.head, run.run_id, *before)
+        following = director.script.expect(director.head, run.run_id, "input.assembled")
         if following is None or not isinstance(following.event, InputAssembled):
             return False
         for seq in range(following.event.upto_seq, director.head, -1):

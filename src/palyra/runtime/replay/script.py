@@ -15,6 +15,7 @@ from palyra.domain.events import (
     ApprovalResolved,
     InputAssembled,
     InputReceived,
+    ModelFailed,
     ModelReplied,
     RunFailed,
     RunResumed,
@@ -168,7 +169,16 @@ class Script:
                 before = self.at(entry.seq - 1)
                 if before is None or before.kind != "route.planned":
                     return entry.seq - 1
-        return outcome.seq - 1
+        made_room = self.made_room(head, outcome)
+        return (made_room or outcome.seq) - 1
+
+    def made_room(self, head: int, outcome: Recorded | None) -> int:
+        """Where the conversation was condensed because a provider had found it too long; the failure is told after that."""
+        if outcome is not None and isinstance(outcome.event, ModelFailed) and outcome.event.failure == "context_too_long":
+            for number in range(head, outcome.seq):
+                if self.entries[number].kind == "session.compacted":
+                    return self.entries[number].seq
+        return 0
 
     def interrupted(self, head: int, outcome: Recorded) -> bool:
         """Whether a person ended this model call: there is their input, and nobody counted tokens."""
