@@ -22,6 +22,7 @@ WRITE = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x\n"}}
 SCRIPT = {
     "*": [{"text": "the answer"}],
     "write": [{"text": "I will write", "calls": [WRITE]}, {"text": "written"}],
+    "look": [{"calls": [{"name": "shell.run", "arguments": {"command": "ls"}}]}, {"text": "looked"}],
     "broken": [{"fail": {"failure": "auth", "message": "the key is wrong"}}],
     "think": [{"reasoning": "hmm", "text": "thought about it"}],
 }
@@ -50,6 +51,13 @@ def test_ask_adds_what_is_piped_in_to_the_question(daemon: DaemonProcess) -> Non
     entries = daemon.get(f"/v1/sessions/{asked['session_id']}/entries")["entries"]
     assert [e["event"]["text"] for e in entries if e["kind"] == "input.received"] == ["read this\n\n```\nline one\nline two\n```"]
     assert asked["text"] == "the answer"
+
+
+def test_ask_speaks_of_undo_only_where_something_can_be_undone(daemon: DaemonProcess) -> None:
+    done = palyra(daemon.home, "ask", "look", cwd=daemon.workspace)
+    assert (done.returncode, done.stdout) == (0, "looked\n")
+    assert "✓ shell.run ls" in done.stderr
+    assert "undo" not in done.stderr
 
 
 def test_ask_denies_without_a_terminal_and_says_so(daemon: DaemonProcess) -> None:

@@ -156,7 +156,7 @@ def test_changes_are_exact_in_awkward_files_too(tmp_path: Path, before: str, sai
         ('rename the heading "Nope" in notes.md to x', "It has `Notes`"),
         ("rename the heading in notes.md to Notes", "already"),
         ("append a line to nothing.md: x", "There is no `nothing.md` yet"),
-        ("delete notes.md", "no tool for it"),
+        ("delete notes.md", "has no rule for it"),
         ("append a line to notes.md", "What should I append"),
         ("undo", "`/undo`"),
     ],

@@ -1,5 +1,6 @@
 """What the demo model makes of plain English: the sentences a newcomer types, and those meant to trip it up."""
 
+import json
 import time
 
 import pytest
@@ -168,10 +169,9 @@ def test_what_no_rule_fits_is_not_guessed_at(sentence: str) -> None:
         ("remove the file x", "delete"),
         ("rename notes.md to other.md", "rename"),
         ("create a folder foo", "folders"),
-        ("run the tests", "run"),
-        ("fetch https://example.org", "network"),
-        ("read https://example.org/a.md", "network"),
-        ("remember that I like tea", "memories"),
+        ("install the tests", "command"),
+        ("google the weather", "web"),
+        ("remind me at five", "reminders"),
     ],
 )
 def test_what_cannot_be_done_is_recognised(sentence: str, wish: str) -> None:
@@ -181,7 +181,42 @@ def test_what_cannot_be_done_is_recognised(sentence: str, wish: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sentence", ["append a line to notes.md", "read a file", "summarise", "create a file", "rename the heading"]
+    ("sentence", "tool", "arguments"),
+    [
+        ("run wc -l README.md", "shell.run", {"command": "wc -l README.md"}),
+        ("please run the command `ls -la`", "shell.run", {"command": "ls -la"}),
+        ("run grep -c x notes.md; ls | wc -l", "shell.run", {"command": "grep -c x notes.md; ls | wc -l"}),
+        ("run echo done.", "shell.run", {"command": "echo done."}),
+        ("run curl https://example.org/", "shell.run", {"command": "curl https://example.org/"}),
+        ("git log -3", "shell.run", {"command": "git log -3"}),
+        ("fetch https://example.org", "http.fetch", {"url": "https://example.org"}),
+        ("read https://example.org/a.md.", "http.fetch", {"url": "https://example.org/a.md"}),
+        ("https://example.org/?a=b", "http.fetch", {"url": "https://example.org/?a=b"}),
+        ("remember that I like tea", "memory.write", {"text": "I like tea"}),
+        ("remember: read notes.md and then list src", "memory.write", {"text": "read notes.md and then list src"}),
+        ("what do you remember about tea?", "memory.search", {"query": "tea"}),
+    ],
+)
+def test_commands_pages_and_memory_become_calls_with_the_words_as_typed(
+    sentence: str, tool: str, arguments: dict[str, str]
+) -> None:
+    (intent,) = understand(sentence)
+    assert isinstance(intent, UseTool)
+    assert (intent.tool, json.loads(intent.arguments)) == (tool, arguments)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "run the tests",
+        "what do you remember?",
+        "is https://example.org down",
+        "append a line to notes.md",
+        "read a file",
+        "summarise",
+        "create a file",
+        "rename the heading",
+    ],
 )
 def test_what_is_missing_is_asked_for(sentence: str) -> None:
     (intent,) = understand(sentence)

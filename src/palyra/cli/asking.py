@@ -27,6 +27,7 @@ from palyra.domain.events import (
     ToolFinished,
     ToolProposed,
 )
+from palyra.domain.tools import Effect
 from palyra.journal.sessions import Session
 
 _PATIENCE_S = 60.0
@@ -44,8 +45,9 @@ class Asking:
         self._pending: dict[str, ApprovalRequested] = {}
         self._failures: set[str] = set()
         # What became of the calls that do more than look.
-        self._effects: set[str] = set()
+        self._effects: dict[str, Effect] = {}
         self._changed = self._denied = 0
+        self._undoable = False
         out = state.out
         self._live = out.is_terminal and not out.as_json
         self._prose = Prose(out.style, lambda: out.width, markdown=out.color)
@@ -106,8 +108,7 @@ class Asking:
         self._calls.follow(entry, event)
         match event:
             case ToolProposed(call_id=call_id, effect=effect):
-                if effect != "pure":
-                    self._effects.add(call_id)
+                self._effects[call_id] = effect
             case ToolFinished():
                 self._finished(event)
             case ModelReplied():
@@ -127,9 +128,11 @@ class Asking:
         return None
 
     def _finished(self, event: ToolFinished) -> None:
-        if event.call_id in self._effects:
+        effect = self._effects.get(event.call_id, "pure")
+        if effect != "pure":
             self._denied += event.outcome == "denied"
             self._changed += event.outcome == "ok"
+        self._undoable |= effect == "reversible" and event.outcome == "ok"
         for line in self._calls.lines(self._style, event):
             self._say(line)
 
@@ -195,7 +198,7 @@ class Asking:
                 f"nothing was changed, because every change was denied: say yes in `palyra chat --session {session_id}`, "
                 "or write a rule that allows it (see `palyra policy`)"
             )
-        elif self._changed:
+        elif self._undoable:
             self._note("`palyra undo` takes the newest change back")
 
     # --- printing -------------------------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ _OWN_TEXT = re.compile(
       \bwith\ (?:the\ )?(?:text|contents?|words?|lines?|following)\b
     | \b(?:containing|saying|reading|that\ says|which\ says)\b
     | \b(?:create|make|write|overwrite|append|add)\b[^:\n]{0,200}:(?=\s)
-    | \b(?:create|make|overwrite)\b[^:\n]{0,200}?\bwith\s)""",
+    | \b(?:create|make|overwrite)\b[^:\n]{0,200}?\bwith\s)
+    | ^(?:please\s)?(?:run|execute|remember)[\s:]""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 # Beyond these a clause is not a request that a person typed, and matching it would only take long.

@@ -54,7 +54,7 @@ def unknown(asked: Unknown, desk: Desk) -> str:
 
 
 def no_tool(asked: NoTool, desk: Desk) -> str:
-    return f"I cannot {asked.wish}: there is no tool for it here. {asked.instead}".strip()
+    return f"I cannot {asked.wish}: the demo model has no rule for it. {asked.instead}".strip()
 
 
 def undo(desk: Desk) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from palyra.models.demo import looking_rules, writing_rules
+from palyra.models.demo import looking_rules, reaching_rules, writing_rules
 from palyra.models.demo.intents import (
     Arithmetic,
     Count,
@@ -36,6 +36,10 @@ EXAMPLES = (
     "replace hi with hello in hello.txt",
     "rename the heading in notes.md to My notes",
     "what changed?",
+    "run wc -l README.md",
+    "remember that I like green tea",
+    "what do you remember about tea?",
+    "fetch https://example.org/",
 )
 
 _FENCED = re.compile(r"([^`]{1,2000}?)\n\n(`{3,})\w*\n(.*)\n\2\s*", re.DOTALL)
@@ -194,13 +198,13 @@ _IMPOSSIBLE = (
         ("(move|mv|rename|copy|cp) [<rest>]",),
     ),
     (
-        "run programs",
-        _FILES_ONLY,
-        ("(run|execute|start|launch|install|build|compile|test|deploy|pip|npm|git|python|bash|sudo|curl) [<rest>]",),
+        "tell which command that is",
+        "Say the command itself: `run wc -l README.md`.",
+        ("(run|execute|start|launch|install|build|compile|test|deploy|pip|npm|git|python|bash|sudo) [<rest>]",),
     ),
     (
-        "reach the network",
-        _FILES_ONLY,
+        "search the web",
+        "I can read a page whose address you give: `fetch https://example.org/`.",
         ("(fetch|download|visit|google|look up|go to|search the web|search online|browse the web) [<rest>]",),
     ),
     (
@@ -209,15 +213,11 @@ _IMPOSSIBLE = (
         ("(send|mail|email|e-mail|message|post|tweet|notify) [<rest>]",),
     ),
     (
-        "keep memories or reminders",
-        "I can write it down in a file: `append a line to notes.md: …`.",
-        ("(remember|remind|memorise|memorize|schedule) [<rest>]",),
+        "keep reminders",
+        "I can remember a fact: `remember that the beds need water on Sunday`.",
+        ("(remind|schedule) [<rest>]",),
     ),
 )
-
-
-def _address(phrase: Phrase) -> Intent | None:
-    return NoTool(wish="reach the network", instead=_FILES_ONLY) if re.search(r"\bhttps?://", phrase.text) else None
 
 
 _RULES: tuple[Rule, ...] = (
@@ -229,7 +229,10 @@ _RULES: tuple[Rule, ...] = (
     writing_rules.replace,
     writing_rules.append,
     writing_rules.create,
-    _address,
+    reaching_rules.remember,
+    reaching_rules.recall,
+    reaching_rules.command,
+    reaching_rules.address,
     _what_changed,
     looking_rules.overview,
     looking_rules.count,
