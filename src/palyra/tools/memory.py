@@ -13,6 +13,12 @@ from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 
+_SEEN = {
+    "principal": "in all your sessions",
+    "channel": "in this channel",
+    "session": "in this session",
+    "workspace": "in this folder",
+}
 _LIMITS = Limits(time_ms=60_000, input_bytes=16 << 10, output_bytes=64 << 10)
 
 
@@ -104,7 +110,7 @@ class MemoryWrite(_MemoryTool):
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, WriteArguments)
         what = f"correct memory {arguments.corrects}" if arguments.corrects else f"remember a {arguments.kind}"
-        return Preview("text", f"{what} for this {arguments.scope}", arguments.text)
+        return Preview("text", f"{what}, to be known {_SEEN[arguments.scope]}", arguments.text)
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, WriteArguments)
