@@ -68,6 +68,26 @@ def test_a_read_that_fails_while_a_run_is_resumed_leaves_no_run_without_a_task(
     in_daemon(tmp_path, WRITING, scenario)
 
 
+def test_who_waits_for_a_session_to_be_loaded_gets_it_although_the_first_who_asked_goes_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        run = await say(d, where, "hi")
+        approval = await asked(d, where.session_id)
+        await crowd_out(d)
+        loading = SlowLoading(monkeypatch)
+        looking = asyncio.ensure_future(d.gateway.label(where.session_id))
+        await loading.begun()
+        await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow"), "test")
+        looking.cancel()
+        await asyncio.wait([looking])
+        loading.release()
+        assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
+
+    in_daemon(tmp_path, WRITING, scenario)
+
+
 def test_a_cancel_while_the_session_is_loaded_never_reaches_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel([Turn(text=("a",), hold="h")], holds={"h": Hold()})
 

@@ -52,7 +52,7 @@ class LiveSessions:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._loaded: OrderedDict[str, LiveSession] = OrderedDict()
-        self._loading: dict[str, asyncio.Future[LiveSession]] = {}
+        self._loading: dict[str, asyncio.Task[None]] = {}
         # Entries committed while their session is being loaded.
         self._missed: dict[str, list[Appended]] = {}
 
@@ -94,7 +94,7 @@ class LiveSessions:
         """The live session, to be given back with `release`."""
         while (live := self._loaded.get(session_id)) is None:
             # Loaded is not held: by the time we go on it may have been forgotten again.
-            await self._load(session_id)
+            await asyncio.shield(self._loading.get(session_id) or self._begin_loading(session_id))
         self._loaded.move_to_end(session_id)
         live.users += 1
         return live
@@ -110,14 +110,15 @@ class LiveSessions:
                 return
             del self._loaded[idle]
 
-    async def _load(self, session_id: str) -> LiveSession:
-        loading = self._loading.get(session_id)
-        if loading is not None:
-            return await asyncio.shield(loading)
-        future: asyncio.Future[LiveSession] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._loading[session_id] = future
+    def _begin_loading(self, session_id: str) -> "asyncio.Task[None]":
+        """A task of its own: several may wait for it, and one of them who goes away must not take it from the others."""
         self._missed[session_id] = []
+        loading = self._loading[session_id] = asyncio.create_task(self._load(session_id))
+        # It may fail when nobody waits any more.
+        loading.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return loading
+
+    async def _load(self, session_id: str) -> None:
         try:
             while True:
                 session, segments, laid_down = await self._db.read(lambda tx: _read(tx, session_id))
@@ -127,11 +128,6 @@ class LiveSessions:
             for entry in self._missed[session_id]:
                 live.apply(entry)
             self._loaded[session_id] = live
-            future.set_result(live)
-            return live
-        except BaseException as error:
-            future.set_exception(error)
-            raise
         finally:
             del self._loading[session_id]
             del self._missed[session_id]
