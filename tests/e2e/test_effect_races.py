@@ -113,6 +113,27 @@ def test_a_shutdown_before_an_effect_begins_leaves_nothing_in_doubt(tmp_path: Pa
     run_loop(inside())
 
 
+def test_a_shutdown_during_one_effect_begins_no_other(tmp_path: Path) -> None:
+    permit_all(tmp_path)
+    (once,) = ONCE[0].calls
+    both = [Turn(calls=(once, once)), Turn(text=("ok",))]
+
+    async def inside() -> None:
+        async with daemon(tmp_path, both) as d:
+            closing: list[asyncio.Task[None]] = []
+            at_commit(d, "tool.started", lambda: closing.append(asyncio.create_task(d.close())))
+            where = await session(d)
+            await say(d, where, "hi")
+            await eventually(lambda: closing, "an effect begins")
+            await closing[0]
+        assert (tmp_path / "work/once.txt").read_text() == "effect\n"
+        async with daemon(tmp_path, both) as d:
+            assert (await until(d, where.session_id, "approval.requested", *TERMINAL)).kind == "run.completed"
+        assert (tmp_path / "work/once.txt").read_text() == "effect\neffect\n"
+
+    run_loop(inside())
+
+
 def test_a_pure_call_that_is_interrupted_as_it_finishes_has_one_result(tmp_path: Path) -> None:
     calls = (call("test.pure", text="result"), call("test.sleep", ms=60_000))
 

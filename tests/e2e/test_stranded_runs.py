@@ -184,7 +184,28 @@ def test_a_cancel_that_the_full_disk_refused_leaves_no_run_without_a_task(tmp_pa
             await d.gateway.cancel(OWNER, run.run_id)
         disk.full = False
         hold.released.set()
-        assert (await ends(d, where.session_id, run.run_id)).kind in ("run.completed", "run.cancelled")
+        assert (await ends(d, where.session_id, run.run_id)).kind == "run.cancelled"
+
+    on_full_disk(tmp_path, long_and_next(hold), scenario)
+
+
+def test_a_cancel_that_was_refused_while_the_run_waited_for_the_disk_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hold = Hold()
+
+    async def scenario(d: Daemon, disk: FullDisk) -> None:
+        where = await session(d)
+        run = await say(d, where, "long")
+        await reached(hold.reached)
+        disk.full = True
+        hold.released.set()
+        await eventually(lambda: "stopped where its tape ends" in caplog.text, "the run waits for another try")
+        with pytest.raises(Unavailable):
+            await d.gateway.cancel(OWNER, run.run_id)
+        monkeypatch.setattr(runs, "RETRY_S", 0.02)
+        disk.full = False
+        assert (await ends(d, where.session_id, run.run_id)).kind == "run.cancelled"
 
     on_full_disk(tmp_path, long_and_next(hold), scenario)
 

@@ -161,17 +161,25 @@ class Runs:
     async def _work(self, job: _Job, session_id: str, run_id: RunId) -> None:
         """Work until the run ends or waits. Whatever the store refuses is tried again later from where the tape ends."""
         try:
-            while not self._closing:
-                try:
-                    await self._attempt(job, session_id, run_id)
-                    return
-                except Unavailable as error:
-                    log.error("run %s stopped where its tape ends: %s", run_id, error.message)
-                    await asyncio.sleep(RETRY_S)
-        except asyncio.CancelledError:
-            return  # Cancelled between two attempts: whoever cancels records it.
+            while not self._closing and not await self._settles(job, session_id, run_id):
+                pass
         finally:
             del self._jobs[run_id]
+
+    async def _settles(self, job: _Job, session_id: str, run_id: RunId) -> bool:
+        """One attempt. False: another one is due, because the store refused, or because a cancel is still to be recorded."""
+        try:
+            try:
+                await self._attempt(job, session_id, run_id)
+                return True
+            except Unavailable as error:
+                log.error("run %s stopped where its tape ends: %s", run_id, error.message)
+                await asyncio.sleep(RETRY_S)
+                return False
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            # More than one is no person's cancel but the end of the event loop.
+            return not job.cancel_reason or task is None or task.cancelling() > 1
 
     async def _attempt(self, job: _Job, session_id: str, run_id: RunId) -> None:
         while (gate := self._gates.get(session_id)) is not None:
@@ -179,7 +187,11 @@ class Runs:
         live = await self._lives.hold(session_id)
         working = job.working = Working(self._db, live, run_id)
         try:
-            await self._drive(working)
+            if job.cancel_reason:
+                # It was cancelled before it could be held, or when the store did not take it.
+                await self._record_cancel(working, job.cancel_reason)
+            else:
+                await self._drive(working)
         except RunEnded:
             return  # Someone else ended it first. The first terminal event wins.
         except asyncio.CancelledError:

@@ -99,7 +99,10 @@ class ToolFlow:
     # --- performing ---------------------------------------------------------------------------------------------------
 
     async def perform(self, run: Working, call_ids: Iterable[str]) -> None:
-        """Run decided calls: the pure ones together, then the others one after another in the model's order."""
+        """Run decided calls: the pure ones together, then the first of the others in the model's order.
+
+        The loop comes back for the next: a shutdown or a spent budget falls between two effects, not into one.
+        """
         calls = [run.call(call_id) for call_id in call_ids]
         pure = [call for call in calls if call.proposed and call.proposed.effect == "pure"]
         held_back = [call for call in pure if await self._held_back(run, call, "denied")]
@@ -107,9 +110,9 @@ class ToolFlow:
         if free:
             await run.append(*(_start(call) for call in free))
             await self._run_pure(run, free)
-        for call in calls:
-            if call not in pure and call.finished is None and not await self._held_back(run, call, "denied"):
-                await self._perform_effect(run, call)
+        effect = next((call for call in calls if call not in pure), None)
+        if effect is not None and not await self._held_back(run, effect, "denied"):
+            await self._perform_effect(run, effect)
 
     async def _held_back(self, run: Working, call: CallProgress, outcome: Outcome) -> bool:
         """Whether a rule of the session forbids the call by now; then its result says so, and it does not run."""
