@@ -1,13 +1,14 @@
 """Installing, updating, vouching for and removing skills."""
 
 import os
+import sys
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
+from palyra.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.tools.paths import Fence
 from palyra.tools.skills import signing, tools
 from palyra.tools.skills.host import World
@@ -52,6 +53,14 @@ def test_installing_shows_what_is_asked_for_and_waits_for_a_yes(skills: Skills, 
     record = skills.install(source, confirm=proposal.digest)
     assert isinstance(record, Record)
     assert [listed.record for listed in skills.all()] == [record]
+
+
+def test_where_the_packages_for_tools_are_missing_it_says_which_and_what_to_do(
+    skills: Skills, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wasmtime", None)
+    with pytest.raises(Unavailable, match=r"wasmtime.*palyra\[skills\]"):
+        skills.look(source)
 
 
 def test_what_changed_after_it_was_shown_is_not_installed(skills: Skills, source: Path) -> None:

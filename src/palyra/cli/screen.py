@@ -199,11 +199,12 @@ class Screen:
         request = self.pending.pop(event.approval_id, None)
         if request is None:
             return
-        where = f" ({one_line(event.surface)})" if event.surface else ""
+        where = f" ({one_line(event.surface.removeprefix('api:'))})" if event.surface else ""
         reason = f": {one_line(event.reason, 200)}" if event.reason else ""
         scope = f" for {event.scope}" if event.scope != "once" else ""
         scope += ", with edited arguments" if event.arguments is not None else ""
-        self._dim(f"{clean(request.tool)}: {event.decision}{scope}{where}{reason}")
+        said = {"allow": "allowed", "deny": "denied"}.get(event.decision, event.decision)
+        self._dim(f"{clean(request.tool)}: {said}{scope}{where}{reason}")
 
     def _ends(
         self, event: RunCompleted | RunFailed | RunCancelled | SessionReset | SessionBranched | SessionRestored | ToolUndone

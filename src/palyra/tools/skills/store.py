@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
+from palyra.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.tools.skills import front_matter, manifest, package, schema, signing, wasm
 from palyra.tools.skills.engine import new_engine
 from palyra.tools.skills.front_matter import Head
@@ -129,6 +130,8 @@ class Skills:
         signer = signing.signer(skill) or ""
         told = skill.files.get("skill.toml")
         wanted = manifest.read(told) if told is not None else Manifest()
+        if wanted.tools:
+            _require_packages()
         for tool in wanted.tools:
             if tool.module not in skill.files:
                 raise InvalidInput(f"tool {tool.name!r}: there is no file {tool.module[:120]!r} in the skill")
@@ -360,3 +363,12 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _require_packages() -> None:
+    missing = [name for name, module in (("jsonschema-rs", "jsonschema_rs"), ("wasmtime", "wasmtime")) if find_spec(module) is None]
+    if missing:
+        raise Unavailable(
+            f"this skill has tools, and they need packages that are missing ({', '.join(missing)}): "
+            "install palyra with the extra skills (palyra[skills]), and start the daemon again"
+        )
