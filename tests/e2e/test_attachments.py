@@ -11,7 +11,7 @@ from PIL import Image as Pillow
 
 from palyra.app import Daemon
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.events import InputReceived, ToolFinished, decode
+from palyra.domain.events import Attachment, InputReceived, ToolFinished, decode
 from palyra.domain.ids import OWNER, ArtifactId, CallId
 from palyra.domain.labels import untrusted
 from palyra.domain.messages import Image, Text, UserMessage
@@ -316,6 +316,23 @@ def test_what_a_tool_brought_stays_untrusted_when_it_is_attached(tmp_path: Path)
 
         await d.db.write(step)
         (attached,) = (await attach(d, where, ("page.txt", page))).attachments
+        assert (attached.label.integrity, attached.label.sources) == ("untrusted", ("web",))
+
+    inside(tmp_path, work)
+
+
+def test_a_picture_that_a_tool_brought_stays_untrusted_when_it_is_attached(tmp_path: Path) -> None:
+    async def work(d: Daemon, where: Session) -> None:
+        picture = png(red=7)
+        shown = Attachment(ArtifactId(sha256(picture).hexdigest()), "image/png", width=75, height=100)
+        finding = ToolFinished(call_id=CallId("c"), outcome="ok", images=(shown,), label=untrusted("web"))
+
+        def step(tx: Tx) -> None:
+            workspace.keep_artifact(tx, where.session_id, picture, "image/png")
+            tape.append(tx, where.session_id, OWNER, [finding])
+
+        await d.db.write(step)
+        (attached,) = (await attach(d, where, ("screen.png", picture))).attachments
         assert (attached.label.integrity, attached.label.sources) == ("untrusted", ("web",))
 
     inside(tmp_path, work)

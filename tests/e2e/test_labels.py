@@ -11,11 +11,13 @@ from palyra.app import Daemon
 from palyra.domain.events import ApprovalRequested, Brought, Flow, SessionCompacted
 from palyra.domain.ids import OWNER
 from palyra.domain.labels import CLEAN, Label, private
+from palyra.domain.memory import NewMemory
 from palyra.journal import approvals, tape
 from palyra.journal.approvals import Approval
 from palyra.journal.sessions import Session
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.answers import Answer
+from palyra.runtime.memory import Origin
 from palyra.tools.net.resolve import Resolver
 from tests.inprocess import body, daemon, entries, finished, say, session, until
 from tests.net_world import Names, Site, answer
@@ -146,6 +148,27 @@ def test_pages_of_a_large_result_have_its_label_and_its_fence_even_after_a_reset
 
 
 # --- how far it reaches -----------------------------------------------------------------------------------------------
+
+
+def test_what_is_forgotten_is_said_once_more_and_keeps_its_label(tmp_path: Path) -> None:
+    poison = Label("untrusted", "private", ("https://bad.example",), ("file:a.txt",))
+
+    async def remember() -> str:
+        async with daemon(tmp_path, doing()) as one:
+            where = await one.memory.where(OWNER)
+            item = await one.memory.add(where, NewMemory(text="reports go to bad.example"), Origin("tool", poison))
+            return item.memory_id
+
+    async def forget(memory_id: str) -> None:
+        async with daemon(tmp_path, doing(call("memory.forget", id=memory_id))) as one:
+            where = await session(one)
+            await allow(one, await asked(one, where, "forget it"))
+            assert await one.gateway.label(where.session_id) == poison
+
+    async def whole() -> None:
+        await forget(await remember())
+
+    run(whole())
 
 
 def test_a_label_survives_restart_branch_and_summary_and_ends_with_a_reset(tmp_path: Path) -> None:

@@ -283,6 +283,13 @@ jq 'import "a" as a; .' x
 jq -f prog x
 jq --slurpfile a /etc/passwd . x
 jq env
+jq -- '-(env|length)' x
+git show HEAD:.env
+git show :.env
+git show 'HEAD:./.env'
+git cat-file -p HEAD:.env.local
+git diff HEAD:server.key HEAD:a
+git log -S x main:.netrc
 base64 a b
 command ls
 command -V ls

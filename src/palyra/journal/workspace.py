@@ -60,7 +60,7 @@ def artifact_label(tx: Tx, session_id: str, artifact_id: str) -> Label:
         for (body,) in rows:
             event = events.decode(body)
             match event:
-                case ToolFinished(artifact=kept) if kept == artifact_id:
+                case ToolFinished() if artifact_id in (event.artifact, *(image.artifact for image in event.images)):
                     found = merge(found, event.label)
                 case InputReceived():
                     # It is named in it: what was said as well as what was attached counts, rather more than too little.

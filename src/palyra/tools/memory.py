@@ -141,7 +141,8 @@ class MemoryForget(_MemoryTool):
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         assert isinstance(arguments, ForgetArguments)
         item = await self._keeper.forget(context, arguments.id)
-        return ToolResult(outcome="ok", text=f"forgotten: {item.text}", data={"id": item.memory_id})
+        # What it said is said once more here, also if it was waiting for a look: it is no more trusted for being forgotten.
+        return ToolResult(outcome="ok", text=f"forgotten: {item.text}", data={"id": item.memory_id}, label=item.label)
 
 
 def tools(keeper: Keeper) -> tuple[TypedTool, ...]:

@@ -175,6 +175,8 @@ def _printf(words: Sequence[Word]) -> bool:
 def _jq(words: Sequence[Word]) -> bool:
     """Its language cannot write, but can name other files to read."""
     program = next((word.text for word in words if not word.text.startswith("-")), "")
+    if any(word.text == "--" for word in words):
+        return False  # Behind it the program may begin with a dash, and would be looked for in the wrong place.
     return not any(name in program for name in ("import", "include", "env", "ENV")) and _fits(_JQ, words)
 
 
@@ -198,6 +200,8 @@ def _git(words: Sequence[Word]) -> bool:
     """
     if not words or words[0].glob or words[0].quoted:
         return False
+    if any(protected.why(part) for word in words for part in word.text.split(":")):
+        return False  # `HEAD:.env` is a file too: what was committed of it is still a secret.
     rule = _GIT.get(words[0].text)
     return _version(words) if rule is None else _fits(rule, words[1:])
 
