@@ -4,13 +4,14 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from palyra.app import Daemon
+from palyra.domain.errors import Unavailable
 from palyra.domain.events import Entry
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.domain.messages import ModelRequest, ToolMessage
@@ -20,7 +21,8 @@ from palyra.runtime.answers import Answer
 from palyra.runtime.gateway import Submitted
 from palyra.runtime.shelf import ShownSkill
 from palyra.tools.skills import index
-from palyra.tools.skills.store import Listed, Record
+from palyra.tools.skills.store import Listed, Record, Skills
+from tests.faults import FullDisk, on_full_disk
 from tests.inprocess import body, daemon, entries, finished, say, session, until
 from tests.skills_at_work import ECHO, EXAMPLES, data, make, module, packed
 
@@ -318,6 +320,46 @@ def test_what_was_allowed_for_the_session_ends_with_an_update(tmp_path: Path) ->
             assert len(await only(d, where.session_id, "approval.requested")) == 2
 
     run(scenario())
+
+
+def test_what_was_allowed_for_a_time_ends_with_an_update_that_nobody_could_tell_of(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        told = (calling("skill:subject/run"), Turn(text="done"))
+        turns: dict[str, Sequence[Turn]] = {"write": told, "again": told}
+        source = make(tmp_path / "source", WRITES, effect="idempotent", wants={"write": ["notes"]})
+        async with daemon(tmp_path, turns) as d:
+            (tmp_path / "work" / "notes").mkdir()
+            await install(d, source)
+            where = await session(d)
+            submitted = await say(d, where, "write")
+            waiting = await _asked(d, submitted)
+            await d.answers.answer(OWNER, waiting.approval_id, Answer(decision="allow", scope="session"), "test")
+            await finished(d, submitted)
+        # The process died between the new files and their event.
+        (source / "more.txt").write_text("other bytes")
+        skills = Skills(tmp_path / "home/skills")
+        skills.install(source, confirm=skills.look(source).digest)
+        skills.set_state("subject", "enabled")
+        async with daemon(tmp_path, turns) as d:
+            await _asked(d, await say(d, where, "again"))
+            assert len(await only(d, where.session_id, "approval.requested")) == 2
+
+    run(scenario())
+
+
+def test_a_change_that_the_full_disk_kept_from_the_tape_is_told_before_the_next_and_not_offered_before(tmp_path: Path) -> None:
+    async def scenario(d: Daemon, disk: FullDisk) -> None:
+        proposal = await d.shelf.look(EXAMPLES / "slugify")
+        disk.full = True
+        with pytest.raises(Unavailable):
+            await d.shelf.install(OWNER, EXAMPLES / "slugify", proposal.digest)
+        disk.full = False
+        assert "slugify" not in d.shelf.index().text
+        await d.shelf.set_state(OWNER, "slugify", "enabled")
+        assert await changes(d) == [("found changed", ""), ("enabled", "slugify")]
+        assert "slugify" in d.shelf.index().text
+
+    on_full_disk(tmp_path, model(), scenario)
 
 
 def test_a_skill_removed_in_mid_run_is_gone_for_the_next_turn_and_the_run_goes_on(tmp_path: Path) -> None:

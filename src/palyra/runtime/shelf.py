@@ -6,7 +6,7 @@ what changed while nobody could write it down is written down then.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +33,8 @@ log = logging.getLogger("palyra.skills")
 T = TypeVar("T")
 _GROUP = "skill"
 _OTHER_BYTES = frozenset({"updated", "removed"})
+# How a skill is called in what is remembered of them.
+_SKILL = "skill "
 _MOST_SHOWN = 128 << 10
 _ACTIONS: dict[State, str] = {"quarantined": "quarantined", "enabled": "enabled", "trusted": "trusted"}
 
@@ -77,8 +79,8 @@ class Shelf:
             return
         try:
             await self._off(self._skills.sweep)
-            await self._renew()
             await self._tell_what_nobody_told()
+            await self._renew()
         except PalyraError as error:
             # A daemon without its skills is better than none.
             self.notes = (f"no skills are offered: {error.message}",)
@@ -172,10 +174,13 @@ class Shelf:
 
     async def _changed(self, by: str, do: Callable[[], T], told: Callable[[T], AdminChanged]) -> T:
         async with self._turn:
+            # First what an earlier change could not tell: after this one nobody would know that it was never told.
+            await self._tell_what_nobody_told()
             made = await self._off(do)
-            await self._renew()
-            await self._tell(by, told(made))
+            event = told(made)
+            await self._tell(by, event, other_bytes=(event.subject,) if event.action in _OTHER_BYTES else ())
             await self._off(self._remember)
+            await self._renew()
         return made
 
     # --- offering -----------------------------------------------------------------------------------------------------
@@ -203,14 +208,13 @@ class Shelf:
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
-    async def _tell(self, by: str, event: AdminChanged) -> None:
+    async def _tell(self, by: str, event: AdminChanged, other_bytes: Collection[str]) -> None:
+        """Record a change. What was allowed for longer to tools of `other_bytes` was allowed to the bytes that were there."""
         clean = self._redactor.redact_json(event.details)
 
         def step(tx: Tx) -> None:
-            details = clean
-            if event.action in _OTHER_BYTES:
-                # What was allowed for longer was allowed to the bytes that were there.
-                details = {**clean, "grants_removed": approvals.forget_grants(tx, f"skill:{event.subject}/")}
+            removed = sum(approvals.forget_grants(tx, f"skill:{name}/") for name in other_bytes)
+            details = {**clean, "grants_removed": removed} if other_bytes else clean
             tape.append(tx, SYSTEM_TAPE, by, [msgspec.structs.replace(event, details=details)])
 
         await self._db.write(step)
@@ -222,12 +226,13 @@ class Shelf:
             return
         details = {"was": {key: before.get(key, "") for key in now | before if before.get(key) != now.get(key)}}
         details["is"] = {key: now.get(key, "") for key in details["was"]}
-        await self._tell(SYSTEM, AdminChanged(what="skill", action="found changed", details=details))
+        other = [key.removeprefix(_SKILL) for key in details["was"] if key.startswith(_SKILL)]
+        await self._tell(SYSTEM, AdminChanged(what="skill", action="found changed", details=details), other_bytes=other)
         await self._off(self._remember)
 
     def _as_it_is(self) -> dict[str, str]:
         """Skills and publishers as one line each."""
-        found = {f"skill {each.record.name}": f"{each.record.digest} {each.record.state}" for each in self._skills.all()}
+        found = {f"{_SKILL}{each.record.name}": f"{each.record.digest} {each.record.state}" for each in self._skills.all()}
         return found | {f"publisher {name}": key for name, key in self._known().items()}
 
     def _known(self) -> dict[str, str]:
