@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,6 +126,24 @@ def test_a_purge_leaves_neither_text_nor_words_nor_versions_on_disk(tmp_path: Pa
         assert inspect(tmp_path / "journal.db").ok
 
     asyncio.run(work())
+
+
+def test_what_is_written_for_a_caller_who_is_gone_counts_as_a_change_once_it_is_durable(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with remembering(tmp_path) as memory:
+            gate = threading.Event()
+            memory._db.write(lambda tx: gate.wait(20))
+            adding = asyncio.ensure_future(memory.add(ME, NewMemory(text="the boat is blue")))
+            await asyncio.sleep(0)
+            adding.cancel()
+            await asyncio.wait([adding])
+            before = memory.changes
+            gate.set()
+            await memory._db.write(lambda tx: None)
+            assert [item.text for item in await memory.listing(ME.principal, ["active"])] == ["the boat is blue"]
+            assert memory.changes == before + 1
+
+    asyncio.run(scenario())
 
 
 def test_time_ends_what_was_to_be_kept_for_a_time(tmp_path: Path) -> None:

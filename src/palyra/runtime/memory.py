@@ -176,10 +176,15 @@ class Memory:
         return count
 
     async def _write(self, step: Callable[[Tx], T]) -> T:
-        result = await self._db.write(step)
-        self.changes += 1
-        self.embedding.wake()
-        return result
+        """It counts as a change once it is durable, also if whoever wanted it is gone by then."""
+        written = self._db.write(step)
+        written.add_done_callback(self._changed)
+        return await asyncio.shield(written)
+
+    def _changed(self, written: asyncio.Future[T]) -> None:
+        if not written.cancelled() and written.exception() is None:
+            self.changes += 1
+            self.embedding.wake()
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
