@@ -10,14 +10,18 @@ from typing import Any
 
 import msgspec
 
-from palyra.domain.ids import OWNER
+from palyra.domain.conversation import CallProgress, Conversation, ModelTurn, RunProgress
+from palyra.domain.events import Call, InputReceived, ModelReplied, RunAccepted, ToolFinished
+from palyra.domain.ids import OWNER, CallId, RunId
 from palyra.domain.labels import untrusted
 from palyra.domain.memory import NewMemory, Where
 from palyra.domain.messages import ModelRequest, Text, UserMessage
 from palyra.models import counting
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
+from palyra.runtime.assembly import Assembler
 from palyra.runtime.memory import Origin
 from palyra.runtime.project_files import LARGEST
+from palyra.runtime.routing import Target
 from tests import inprocess
 from tests.cli_terminal import palyra
 from tests.daemon import start
@@ -164,6 +168,20 @@ def test_near_the_window_texts_are_counted_so_that_what_is_sent_fits(tmp_path: P
         sent = counting.count(request.instructions + msgspec.json.encode(request.tools).decode() + _words(request))
         assert sent <= 6_000 * 1.02, "the window is 8,000, three quarters of it may be used"
     assert assembled[-1]["tokens"] > 3_000
+
+
+def test_what_is_said_now_is_not_taken_for_a_turn_of_an_ancestor() -> None:
+    # In a branch the parent's turns have places before the first.
+    conversation = Conversation("branch")
+    done = CallProgress(
+        Call(CallId("c"), "fs.read", {}), finished=ToolFinished(call_id=CallId("c"), outcome="ok", text="word " * 2_000)
+    )
+    conversation.turns.append(ModelTurn(-2, "parent", -5, ModelReplied(turn=1, provider="p", model="m"), [done]))
+    run = RunProgress(RunId("r"), "in_progress", RunAccepted(), 3, [(4, InputReceived(submission_id="s", text="a"))])
+    assembled = Assembler(tuple).assemble(conversation, run, Target("p", "m", 128_000), "", continuing=False)
+    tokens = {part.source: part.tokens for part in assembled.event.parts}
+    assert tokens["input"] < 10
+    assert tokens["conversation"] > 2_000
 
 
 def test_the_bill_of_a_run_is_told(tmp_path: Path) -> None:
