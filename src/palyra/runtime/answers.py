@@ -70,6 +70,9 @@ class Answers:
         self._clock = clock
         self._policy_folder = policy_folder
         self._alarm: asyncio.TimerHandle | None = None
+        # When the alarm rings.
+        self._due_ms = 0
+        self._closed = False
         self._sweeping: asyncio.Task[None] | None = None
 
     async def answer(self, principal: str, approval_id: str, answer: Answer, surface: str) -> Approval:
@@ -137,24 +140,27 @@ class Answers:
 
     # --- timeouts -----------------------------------------------------------------------------------------------------
 
-    async def watch_expiry(self) -> None:
-        """Set the one timer for the approval that times out next. Called at start and after each request."""
+    async def start(self) -> None:
+        """Set the one timer for the approval that times out next."""
         try:
             due_ms = await self._db.read(approvals.next_expiry)
         except PalyraError as error:
             log.warning("approvals could not be looked at: %s", error.message)
             due_ms = self._clock.now_ms() + _RETRY_MS
-        self._set_alarm(due_ms)
+        self.expires(due_ms)
 
-    def _set_alarm(self, due_ms: int) -> None:
+    def expires(self, due_ms: int) -> None:
+        """There is an approval that times out then. Too early an alarm finds nothing to do; too late a one must not be."""
+        if not due_ms or self._closed or (self._alarm is not None and self._due_ms <= due_ms):
+            return
         if self._alarm is not None:
             self._alarm.cancel()
-            self._alarm = None
-        if due_ms:
-            delay = max(0, due_ms - self._clock.now_ms()) / 1000
-            self._alarm = asyncio.get_running_loop().call_later(delay, self._start_sweep)
+        self._due_ms = due_ms
+        delay = max(0, due_ms - self._clock.now_ms()) / 1000
+        self._alarm = asyncio.get_running_loop().call_later(delay, self._start_sweep)
 
     def _start_sweep(self) -> None:
+        self._alarm = None
         self._sweeping = asyncio.create_task(self._sweep())
 
     async def _sweep(self) -> None:
@@ -173,11 +179,12 @@ class Answers:
             log.warning("approvals could not be looked at: %s", error.message)
             failed = True
         if failed:
-            self._set_alarm(self._clock.now_ms() + _RETRY_MS)
+            self.expires(self._clock.now_ms() + _RETRY_MS)
         else:
-            await self.watch_expiry()
+            await self.start()
 
     def close(self) -> None:
+        self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
         if self._sweeping is not None:

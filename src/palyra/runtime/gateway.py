@@ -3,8 +3,8 @@
 A run belongs to the daemon, not to a connection: submitting is one durable step, and watching is reading on from a cursor.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Literal
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from palyra.domain import ids, run_state
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
-from palyra.domain.events import AnyEvent, InputMode, InputReceived, RunAccepted, RunStarted
+from palyra.domain.events import AnyEvent, ApprovalRequested, InputMode, InputReceived, RunAccepted, RunStarted
 from palyra.domain.labels import Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.run_state import RunState
@@ -85,19 +85,19 @@ class Gateway:
         self._redactor = redactor
         self._clock = clock
         self._settings = settings
-        self._expiry: asyncio.Task[None] | None = None
         db.on_commit = self._on_commit
 
     def _on_commit(self, appended: list[Appended]) -> None:
         self._lives.on_commit(appended)
         self._runs.on_commit(appended)
         self._hub.publish(appended)
-        if any(entry.kind == "approval.requested" for entry in appended):
-            self._expiry = asyncio.create_task(self._answers.watch_expiry())
+        for entry in appended:
+            if isinstance(entry.event, ApprovalRequested):
+                self._answers.expires(entry.event.expires_ms)
 
     async def start(self) -> list[RunRow]:
         """Go on where the last process stopped."""
-        await self._answers.watch_expiry()
+        await self._answers.start()
         return await self._runs.recover()
 
     async def close(self) -> None:
@@ -194,7 +194,8 @@ class Gateway:
         try:
             while True:
                 while True:
-                    stored, upto = await self._db.read(lambda tx, at=cursor: tape.after_position(tx, at, principal, _PAGE))  # type: ignore[misc]
+                    page = partial(tape.after_position, position=cursor, owner=principal, limit=_PAGE)
+                    stored, upto = await self._db.read(page)
                     if stored:
                         yield [(entry.position, entry.wire) for entry in stored]
                     cursor = upto
