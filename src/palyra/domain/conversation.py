@@ -233,7 +233,7 @@ class Conversation:
         else:
             if found is not None:
                 found[1].undone = True
-            paths = ", ".join(change.path for change in event.changes)
+            paths = _named(tuple(change.path for change in event.changes))
             self.notes.append(f"The user undid your call of {event.tool or 'a tool'} ({paths}).")
 
     def _apply_run(self, seq: int, run_id: RunId, time_ms: int, event: AnyEvent, offset: int) -> None:

@@ -159,11 +159,11 @@ class Database:
         """Run a step and make it durable. Steps commit in the order of these calls; awaiting is only a barrier."""
         assert self._loop is not None, "the database is not open"
         future: asyncio.Future[T] = self._loop.create_future()
+        # A caller that does not wait for its step must not cause a warning about an unread exception.
+        future.add_done_callback(_mark_read)
         if self._closed:
             future.set_exception(Unavailable("the journal is closed: the daemon is shutting down"))
             return future
-        # A caller that does not wait for its step must not cause a warning about an unread exception.
-        future.add_done_callback(_mark_read)
         self._jobs.put(_Job(step, future))
         return future
 

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable
 from itertools import islice
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -50,7 +51,7 @@ class Whole(Struct, frozen=True, kw_only=True):
     text: str
     label: Label = CLEAN
     size: int = 0
-    unit: str = "characters"
+    unit: Literal["bytes", "characters", "files"] = "characters"
     note: str = ""
     warnings: tuple[str, ...] = ()
     paged: bool = False

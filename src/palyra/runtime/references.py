@@ -183,7 +183,7 @@ class References:
             target=redact(named.target),
             label=self._label(whole.label),
             size=whole.size,
-            unit=whole.unit,  # type: ignore[arg-type]
+            unit=whole.unit,
             truncated=truncated,
             text=shown,
             artifact=body.artifact if body else None,
