@@ -9,20 +9,23 @@ WORKERS ?= $(shell n=$(CORES); [ $$n -lt 2 ] && n=2; [ $$n -gt 4 ] && n=4; echo 
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-memory clean
+.PHONY: help run test check console bench bench-memory clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
 	@echo "make test    run the tests (TESTS=tests/unit for some of them)"
 	@echo "make check   format, lint, types, layers"
+	@echo "make console build the web console"
 	@echo "make bench   run the benchmarks"
 	@echo "make bench-memory   how well and how fast memory is searched"
 	@echo "make clean   remove everything that was built"
 
 run: $(VENV)/.runs
+	@$(BIN)/python scripts/console.py --if-possible
 	@exec $(BIN)/palyra up
 
 test: $(VENV)/.browses
+	@$(BIN)/python scripts/console.py
 	@$(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/test_mcp_conformance.py fails"
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)
 
@@ -32,6 +35,9 @@ check: $(VENV)/.develops
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
 
+console: $(VENV)/.runs
+	@$(BIN)/python scripts/console.py
+
 bench: $(VENV)/.develops
 	$(BIN)/python -m bench $(BENCH)
 
@@ -39,7 +45,7 @@ bench-memory: $(VENV)/.develops
 	$(BIN)/python -m bench memory_quality memory_speed
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) console/node_modules src/palyra/console build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:

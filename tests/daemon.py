@@ -155,10 +155,10 @@ class DaemonProcess:
             time.sleep(0.01)
         return said
 
-    def restart(self) -> None:
-        """Start again on the same home, after `kill` or `stop`; the port is another one."""
+    def restart(self, *, port: int = 0) -> None:
+        """Start again on the same home, after `kill` or `stop`; the port is another one, unless one is given."""
         assert self.process.poll() is not None, "the daemon still runs"
-        again = launch(self.home, self.workspace)
+        again = launch(self.home, self.workspace, port=port)
         self.process, self.url, self.token, self.output = again.process, again.url, again.token, again.output
 
 
@@ -171,14 +171,14 @@ def configure(home: Path, *, config: str = "", script: Any = None) -> None:
     (home / "config.toml").write_text(config)
 
 
-def launch(home: Path, workspace: Path, *, env: Mapping[str, str] | None = None) -> DaemonProcess:
+def launch(home: Path, workspace: Path, *, env: Mapping[str, str] | None = None, port: int = 0) -> DaemonProcess:
     """Start a daemon and wait until it says where it is."""
     (home / "daemon.json").unlink(missing_ok=True)
     output = home / "output.txt"
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and not name.startswith("PALYRA_")}
     with output.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "palyra.serve", "--home", str(home), "--port", "0"],
+            [sys.executable, "-m", "palyra.serve", "--home", str(home), "--port", str(port)],
             cwd=workspace,
             env={**kept, **(env or {})},
             stdin=subprocess.DEVNULL,

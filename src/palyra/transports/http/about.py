@@ -146,6 +146,8 @@ _PAGE = f"""<!doctype html>
 <p>Talk to it from a terminal: <code>palyra chat</code>, or <code>palyra ask "what is in this folder?"</code></p>
 <p>What it is doing: <code>palyra status</code>. What waits for you: <code>palyra approvals</code>. Stop everything:
 <code>palyra stop</code>.</p>
+<p>The console is not built: <code>make run</code> or <code>python scripts/console.py</code> does that where npm can be
+reached; then load this page again.</p>
 <p>Programs use the <a href="/openapi.json">HTTP API</a> with a token from <code>palyra token create</code>.</p>
 </main></body></html>
 """.encode()

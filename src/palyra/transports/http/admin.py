@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
+from palyra.domain.errors import InvalidInput, Unauthenticated
 from palyra.domain.labels import CLEAN
 from palyra.domain.verdicts import Origin, Question, SessionRule
 from palyra.journal import rules
@@ -95,7 +95,13 @@ async def login_link(call: Call[Nothing, Nothing]) -> Answer:
 
 
 async def login(call: Call[Login, Nothing]) -> Answer:
-    secret, _ = await call.parts.access.redeem(call.query.code, call.address)
+    try:
+        secret, _ = await call.parts.access.redeem(call.query.code, call.address)
+    except Unauthenticated:
+        if b"text/html" in call.headers.get(b"accept", b""):
+            # A person is shown what to do by the console; a program gets the error.
+            return Answer(303, headers=((b"location", b"/#/login/used"),))
+        raise
     return Answer(303, headers=((b"location", b"/"), (b"set-cookie", _cookie(secret, BROWSER_MS // 1000))))
 
 

@@ -15,13 +15,15 @@ _SECURITY: Headers = (
 )
 _CSP = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 _ALL = [*_SECURITY, _CSP]
+_REPLACEABLE = {b"content-security-policy", b"cache-control"}
 
 
 def headers_of(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """The security headers of every answer, and the answer's own, which may replace the content policy."""
-    if any(name == b"content-security-policy" for name, _ in headers):
-        return [*_SECURITY, *headers]
-    return [*_ALL, *headers]
+    """The security headers of every answer, and the answer's own, which may replace the content policy and how long it is kept."""
+    if not headers:
+        return [*_ALL]
+    own = {name for name, _ in headers} & _REPLACEABLE
+    return [*(each for each in _ALL if each[0] not in own), *headers]
 
 
 async def send_answer(send: Send, answer: Answer, extra: Headers = ()) -> None:

@@ -22,8 +22,9 @@ from palyra.runtime.vault import VaultState
 from palyra.runtime.vault_rules import NewSecret
 from palyra.tools.mcp.status import ServerStatus
 from palyra.transports.http import about, admin, journal, mcp, policy_tools, runs, sessions, vault, watching, websocket
-from palyra.transports.http.calls import HTML, METRICS, NDJSON, SSE, Nothing
+from palyra.transports.http.calls import METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.compaction_table import COMPACTION
+from palyra.transports.http.console import CONSOLE
 from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.replay_table import REPLAY
@@ -43,14 +44,6 @@ def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
 
 
 _OPEN: tuple[Route[Any, Any], ...] = (
-    Route(
-        method="GET",
-        path="/",
-        summary="a page that says the daemon runs",
-        handler=about.page,
-        scope=None,
-        gives=(Gives(200, media=HTML),),
-    ),
     Route(
         method="GET",
         path="/healthz",
@@ -392,6 +385,7 @@ _RULES: tuple[Route[Any, Any], ...] = (
 )  # fmt: skip
 
 ROUTES: tuple[Route[Any, Any], ...] = (
+    *CONSOLE,
     *_OPEN,
     *_SESSIONS,
     *_RUNS,

@@ -1,0 +1,166 @@
+// A question to a person: what would happen, why it is asked, and the answers. No answer is chosen beforehand, and none by mistake.
+import type { VNode } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { post, wordsOf } from "../core/api";
+import { refreshLists } from "../core/store";
+import { toolWords, visible, when } from "../core/words";
+import { Diff, Output } from "../ui/code";
+import { Badge, Labels, Problem } from "../ui/parts";
+import type { Answer, ApprovalRequested, Subject } from "../types";
+
+/** A card that appears under a moving finger must not be answered by it. */
+const DEAF_MS = 350;
+const HOUR_MS = 3_600_000;
+type Width = "once" | "session" | "timed" | "always";
+const WIDTHS: readonly (readonly [Width, string])[] = [
+  ["once", "only this once"],
+  ["session", "in this session"],
+  ["timed", "for one hour"],
+  ["always", "always"],
+];
+const RISK: Record<string, string> = { low: "low risk", medium: "some risk", high: "high risk", critical: "very high risk" };
+
+export async function answer(approvalId: string, given: Answer): Promise<void> {
+  await post(`/v1/approvals/${approvalId}/answer`, given);
+  await refreshLists().catch(() => undefined);
+}
+
+function covers(subject: Subject): string {
+  switch (subject.kind) {
+    case "path_prefix": return `${toolWords(subject.tool)} in ${subject.value}`;
+    case "program": return `the program ${subject.value}`;
+    case "command": return `exactly this command`;
+    case "host": return `the site ${subject.value}`;
+    default: return `everything that can ${toolWords(subject.tool)}`;
+  }
+}
+
+export function Previewed({ request }: { request: ApprovalRequested }): VNode {
+  const body = visible(request.preview.body ?? "");
+  return (
+    <>
+      <p class="what" dir="auto"><bdi>{visible(request.preview.title)}</bdi></p>
+      {body && (request.preview.kind === "diff" ? <Diff text={body} /> : <Output text={body} label={request.preview.kind === "command" ? "command" : "details"} />)}
+      <p class="why">{visible(request.why)}</p>
+      {request.flow && <Flow request={request} />}
+    </>
+  );
+}
+
+function Flow({ request }: { request: ApprovalRequested }): VNode {
+  const { sources, sinks = [], sends_private } = request.flow!;
+  return (
+    <p class={sends_private ? "flow bad" : "flow"}>
+      {sends_private ? "Private data could leave: " : "What was read could go on: "}
+      {sources.map((each) => visible(each.source)).join(", ") || "this conversation"}
+      {sinks.length > 0 && ` → ${sinks.map(visible).join(", ")}`}
+    </p>
+  );
+}
+
+interface Given {
+  request: ApprovalRequested;
+  arguments?: Record<string, unknown>;
+  onAnswered?: () => void;
+}
+
+export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given): VNode {
+  const [busy, setBusy] = useState(true);
+  const [error, setError] = useState("");
+  const [width, setWidth] = useState<Width>("once");
+  const [subject, setSubject] = useState(0);
+  const [edited, setEdited] = useState<string | undefined>();
+  const [reason, setReason] = useState("");
+  const alive = useRef(true);
+  useEffect(() => {
+    const timer = setTimeout(() => setBusy(false), DEAF_MS);
+    return () => {
+      alive.current = false;
+      clearTimeout(timer);
+    };
+  }, []);
+
+  const say = async (decision: Answer["decision"]) => {
+    const given: Answer = { decision, ...(reason ? { reason } : {}) };
+    if (decision === "allow") {
+      if (edited !== undefined) {
+        try {
+          given.arguments = JSON.parse(edited) as Record<string, unknown>;
+        } catch {
+          setError("The edited details are not valid: check quotes, commas and brackets, or take the edit back.");
+          return;
+        }
+      }
+      given.scope = width;
+      const chosen = request.subjects?.[subject];
+      if (width !== "once" && chosen) given.subject = chosen;
+      if (width === "timed") given.for_ms = HOUR_MS;
+    }
+    setBusy(true);
+    setError("");
+    try {
+      await answer(request.approval_id, given);
+      onAnswered?.();
+    } catch (failure) {
+      if (alive.current) setError(wordsOf(failure));
+    }
+    if (alive.current) setBusy(false);
+  };
+
+  const subjects = request.subjects ?? [];
+  return (
+    <section class={`approval risk-${request.risk}`} aria-label={`Palyra asks: ${toolWords(request.tool)}`}>
+      <header class="row">
+        <strong>{request.about === "in_doubt" ? "Did this happen?" : "Palyra asks you"}</strong>
+        <span>{toolWords(request.tool)}</span>
+        <Badge tone={request.risk === "low" ? "" : request.risk === "medium" ? "warn" : "bad"}>{RISK[request.risk] ?? request.risk}</Badge>
+        <Labels label={request.label} />
+      </header>
+      <Previewed request={request} />
+      {request.about === "tool" && (
+        <details class="more">
+          <summary>More ways to answer</summary>
+          <label>Allow
+            <select value={width} onChange={(event) => setWidth(event.currentTarget.value as Width)}>
+              {WIDTHS.map(([value, words]) => <option value={value}>{words}</option>)}
+            </select>
+          </label>
+          {width !== "once" && subjects.length > 0 && (
+            <label>This covers
+              <select value={subject} onChange={(event) => setSubject(Number(event.currentTarget.value))}>
+                {subjects.map((each, at) => <option value={at}>{visible(covers(each))}</option>)}
+              </select>
+            </label>
+          )}
+          {proposed && (edited === undefined
+            ? <button type="button" class="quiet" onClick={() => setEdited(JSON.stringify(proposed, null, 2))}>Edit what it does</button>
+            : <label>What it does, edited
+                <textarea class="mono" rows={8} spellcheck={false} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
+                <button type="button" class="quiet" onClick={() => setEdited(undefined)}>Take the edit back</button>
+              </label>)}
+          <label>Tell it why (if you like)
+            <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+          </label>
+        </details>
+      )}
+      <Problem text={error} />
+      <div class="row answers">
+        {request.about === "in_doubt" ? (
+          <>
+            <button type="button" disabled={busy} onClick={() => void say("happened")}>It happened</button>
+            <button type="button" disabled={busy} onClick={() => void say("again")}>Do it again</button>
+            <button type="button" disabled={busy} onClick={() => void say("skip")}>Leave it out</button>
+          </>
+        ) : (
+          <>
+            <button type="button" class="no" disabled={busy} onClick={() => void say("deny")}>Deny</button>
+            <button type="button" class="yes" disabled={busy} onClick={() => void say("allow")}>
+              {edited !== undefined ? "Allow as edited" : width === "once" ? "Allow once" : `Allow ${WIDTHS.find(([each]) => each === width)![1]}`}
+            </button>
+          </>
+        )}
+        {!!request.expires_ms && <span class="hint">open until {when(request.expires_ms)}</span>}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,182 @@
+// Where a message is written: files by drag and paste, `@` names and `/` commands with completion, and how it joins what runs.
+import type { VNode } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { online, post, upload, wordsOf } from "../core/api";
+import type { Conversation } from "../core/conversation";
+import { go } from "../core/router";
+import { count, size, visible } from "../core/words";
+import { Badge, Choice, Problem } from "../ui/parts";
+import type { ReferencesPreview, StoredFile } from "../types";
+import { change, COMMANDS, drafts, editing, mode, NOTHING, REFERENCES } from "./composing";
+import { branch, command, create, stop, submit } from "./verbs";
+
+const NEW = "new";
+const LOOK_MS = 350;
+const MODES = [
+  ["followup", "Do it next"],
+  ["steer", "Tell it now"],
+  ["interrupt", "Do it instead"],
+] as const;
+
+function suggestions(text: string): readonly (readonly [string, string])[] {
+  if (/^\/\w*$/.test(text)) return COMMANDS.filter(([name]) => name.startsWith(text));
+  const word = /(?:^|\s)(@\w*)$/.exec(text)?.[1];
+  return word ? REFERENCES.filter(([name]) => name.startsWith(word) && name !== word) : [];
+}
+
+export function Composer({ conversation }: { conversation: Conversation | undefined }): VNode {
+  const key = conversation?.id ?? NEW;
+  const draft = drafts.value[key] ?? NOTHING;
+  const run = conversation?.run.value;
+  const working = !!run && run.state !== "done";
+  const [error, setError] = useState("");
+  const [sending, setSending] = useState(false);
+  const [chosen, setChosen] = useState(0);
+  const [preview, setPreview] = useState<ReferencesPreview | undefined>();
+  const [help, setHelp] = useState(false);
+  const box = useRef<HTMLTextAreaElement>(null);
+  const offered = suggestions(draft.text);
+  const edit = editing.value?.sessionId === conversation?.id ? editing.value : undefined;
+
+  useEffect(() => {
+    if (!edit) return;
+    change(key, { text: edit.text });
+    box.current?.focus();
+  }, [edit]);
+
+  useEffect(() => {
+    if (!conversation || !/(^|\s)@(file|folder|diff|staged|url|memory|run)\b/.test(draft.text)) return setPreview(undefined);
+    const timer = setTimeout(() => {
+      void post<ReferencesPreview>(`/v1/sessions/${conversation.id}/references/preview`, { text: draft.text }).then(setPreview, () => setPreview(undefined));
+    }, LOOK_MS);
+    return () => clearTimeout(timer);
+  }, [draft.text, conversation]);
+
+  useEffect(() => {
+    const area = box.current;
+    if (!area) return;
+    area.style.height = "auto";
+    area.style.height = `${Math.min(area.scrollHeight, 240)}px`;
+  }, [draft.text]);
+
+  const attach = async (files: Iterable<File>) => {
+    setError("");
+    try {
+      const session = conversation?.id ?? (await create()).session_id;
+      const stored: StoredFile[] = [];
+      for (const file of files)
+        stored.push(await upload<StoredFile>(`/v1/sessions/${session}/files?name=${encodeURIComponent(file.name || "pasted")}`, file));
+      change(session, { text: draft.text, files: [...draft.files, ...stored] });
+      if (!conversation) {
+        change(NEW, NOTHING);
+        go("chat", session);
+      }
+    } catch (failure) {
+      setError(wordsOf(failure));
+    }
+  };
+
+  const send = async () => {
+    const text = draft.text.trim();
+    if ((!text && !draft.files.length) || sending) return;
+    setError("");
+    setSending(true);
+    try {
+      if (text === "/help") setHelp(true);
+      else if (!text.startsWith("/") || !(await command(text, conversation))) {
+        const session = edit ? (await branched(edit.sessionId, edit.at)) : (conversation?.id ?? (await create()).session_id);
+        const attachments = draft.files.map(({ artifact, name }) => ({ artifact, name }));
+        await submit(session, { text, ...(working && !edit ? { mode: mode.value } : {}), ...(attachments.length ? { attachments } : {}) });
+        editing.value = undefined;
+        if (session !== conversation?.id) go("chat", session);
+      }
+      change(key, NOTHING);
+      mode.value = "followup";
+    } catch (failure) {
+      setError(wordsOf(failure));
+    }
+    setSending(false);
+    box.current?.focus();
+  };
+
+  const take = (name: string) => {
+    const text = name.startsWith("/") ? `${name} ` : draft.text.replace(/@\w*$/, name);
+    change(key, { text: name.startsWith("/") && name !== "/title" ? name : text });
+    setChosen(0);
+    box.current?.focus();
+  };
+
+  const pressed = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    const exact = offered.length === 1 && offered[0]![0] === draft.text;
+    if (offered.length && !exact && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      setChosen((chosen + (event.key === "ArrowDown" ? 1 : offered.length - 1)) % offered.length);
+      event.preventDefault();
+    } else if (offered.length && !exact && (event.key === "Tab" || event.key === "Enter") && !event.shiftKey) {
+      take(offered[Math.min(chosen, offered.length - 1)]![0]);
+      event.preventDefault();
+    } else if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      void send();
+    } else if (event.key === "Escape" && edit) {
+      editing.value = undefined;
+      change(key, NOTHING);
+    }
+  };
+
+  return (
+    <form class="composer" aria-label="Write a message"
+      onSubmit={(event) => { event.preventDefault(); void send(); }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => { event.preventDefault(); if (event.dataTransfer?.files.length) void attach(event.dataTransfer.files); }}>
+      <Problem text={error} />
+      {help && <div class="help"><dl>{COMMANDS.map(([name, words]) => <><dt class="mono">{name}</dt><dd>{words}</dd></>)}</dl><button type="button" class="quiet small" onClick={() => setHelp(false)}>Close</button></div>}
+      {edit && <p class="hint row">This continues in a new branch; the session here stays as it is.<button type="button" class="quiet small" onClick={() => { editing.value = undefined; change(key, NOTHING); }}>Do not edit</button></p>}
+      {preview && <References preview={preview} />}
+      {draft.files.length > 0 && (
+        <ul class="attached">{draft.files.map((file) => (
+          <li><bdi>{visible(file.name)}</bdi><span class="hint">{size(file.size)}{file.note ? `, ${file.note}` : ""}</span>
+            <button type="button" class="quiet small" aria-label={`Leave out ${file.name}`} onClick={() => change(key, { files: draft.files.filter((each) => each !== file) })}>Leave out</button></li>
+        ))}</ul>
+      )}
+      {offered.length > 0 && (
+        <ul class="offered" id="offered" role="listbox" aria-label="Suggestions">
+          {offered.map(([name, words], at) => (
+            <li id={`offered-${at}`} role="option" aria-selected={at === chosen} onMouseDown={(event) => { event.preventDefault(); take(name); }}><span class="mono">{name}</span> {words}</li>
+          ))}
+        </ul>
+      )}
+      <div class="write">
+        <textarea ref={box} rows={1} aria-label="Message" placeholder={working ? "Say something while it works" : "Ask, or say what to do"} value={draft.text}
+          aria-autocomplete="list" aria-controls={offered.length ? "offered" : undefined} aria-activedescendant={offered.length ? `offered-${chosen}` : undefined}
+          onInput={(event) => change(key, { text: event.currentTarget.value })} onKeyDown={pressed}
+          onPaste={(event) => { const files = event.clipboardData?.files; if (files?.length) { event.preventDefault(); void attach(files); } }} />
+        <label class="button quiet" title="Attach files">
+          <span>Attach</span>
+          <input class="unseen" type="file" multiple onChange={(event) => { void attach([...(event.currentTarget.files ?? [])]); event.currentTarget.value = ""; }} />
+        </label>
+        {working && conversation && <button type="button" class="no" onClick={() => void stop(conversation).catch((failure: unknown) => setError(wordsOf(failure)))}>Stop</button>}
+        <button type="submit" class="main" disabled={sending || !online.value}>{edit ? "Send in branch" : "Send"}</button>
+      </div>
+      {working && !edit && <Choice label="When it still works" value={mode.value === "collect" ? "followup" : mode.value} options={MODES} onChoose={(value) => (mode.value = value)} />}
+    </form>
+  );
+}
+
+/** The first message has nothing before it to share: then the branch is a new session. */
+async function branched(sessionId: string, at: number): Promise<string> {
+  return (at >= 1 ? await branch(sessionId, at) : await create()).session_id;
+}
+
+function References({ preview }: { preview: ReferencesPreview }): VNode {
+  return (
+    <div class="references" role="status">
+      {preview.references.map((each) => (
+        <Badge tone={each.error ? "bad" : ""} title={each.error || (each.warnings ?? []).join("; ")}>
+          <bdi>{visible(each.reference)}</bdi> {each.error ? visible(each.error) : `${count(each.tokens ?? 0)} tokens${each.truncated ? ", a part of it" : ""}`}
+        </Badge>
+      ))}
+      {(preview.errors ?? []).map((each) => <Badge tone="bad">{visible(each)}</Badge>)}
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+// What is being written: a draft for each session, the files that go with it, and how it joins a run that is under way.
+import { signal } from "@preact/signals";
+import type { StoredFile, Submission } from "../types";
+
+export interface Draft {
+  text: string;
+  files: StoredFile[];
+}
+/** A message that is edited to be said again in a branch: `at` is the last entry the branch shares. */
+export const editing = signal<{ sessionId: string; at: number; text: string } | undefined>(undefined);
+export const mode = signal<NonNullable<Submission["mode"]>>("followup");
+export const drafts = signal<Record<string, Draft>>({});
+
+export const NOTHING: Draft = { text: "", files: [] };
+
+export function change(key: string, more: Partial<Draft>): void {
+  drafts.value = { ...drafts.value, [key]: { ...NOTHING, ...drafts.value[key], ...more } };
+}
+
+export const REFERENCES: readonly (readonly [string, string])[] = [
+  ["@file:", "a file of the workspace"],
+  ["@folder:", "the text files of a folder"],
+  ["@diff", "changes that are not staged"],
+  ["@staged", "changes that are staged"],
+  ["@url:", "a web page"],
+  ["@memory:", "what is remembered"],
+  ["@run:", "an earlier run"],
+];
+
+export const COMMANDS: readonly (readonly [string, string])[] = [
+  ["/new", "begin a new session"],
+  ["/stop", "stop what it is doing"],
+  ["/retry", "say the last message again"],
+  ["/title", "give this session a name: /title Holiday plans"],
+  ["/branch", "continue in a copy of this session"],
+  ["/compact", "condense older messages into a summary"],
+  ["/reset", "begin anew in this session; nothing is deleted"],
+  ["/archive", "put this session away"],
+  ["/export", "save this session as a file"],
+  ["/help", "show these commands"],
+];

@@ -1,0 +1,171 @@
+// What a conversation is made of, drawn: messages, replies, tool calls and notices.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { Conversation, Item, NoticeItem, ReplyItem, ToolItem, UserItem } from "../core/conversation";
+import { href } from "../core/router";
+import { count, lasting, money, size, toolWords, visible, when } from "../core/words";
+import { Code, Copy, Diff, Output } from "../ui/code";
+import { Markdown } from "../ui/markdown";
+import { Badge, Labels, Problem } from "../ui/parts";
+import type { Attachment } from "../types";
+import { post, wordsOf } from "../core/api";
+import { ApprovalCard } from "./approval";
+import { editing } from "./composing";
+import { retry } from "./verbs";
+
+export function Drawn({ item, conversation }: { item: Item; conversation: Conversation }): VNode {
+  item.tick.value; // Redrawn when this changes, and only then.
+  const inside =
+    item.kind === "user" ? <User item={item} conversation={conversation} />
+    : item.kind === "reply" ? <Reply item={item} />
+    : item.kind === "tool" ? <Tool item={item} conversation={conversation} />
+    : <Notice item={item} conversation={conversation} />;
+  return <div class={item.gone ? "item gone" : "item"} data-seq={item.seq}>{inside}</div>;
+}
+
+function User({ item, conversation }: { item: UserItem; conversation: Conversation }): VNode {
+  const { event } = item;
+  return (
+    <article class="user" aria-label="You">
+      <div class="bubble" dir="auto">{event.text}</div>
+      <Attached attachments={event.attachments ?? []} sessionId={conversation.id} />
+      {(event.references?.length ?? 0) > 0 && (
+        <div class="row">{event.references!.map((each) => <Badge title={each.note}><bdi>@{each.kind}{each.target ? `:${visible(each.target)}` : ""}</bdi>{each.truncated ? " (part)" : ""}</Badge>)}</div>
+      )}
+      <div class="row tools">
+        <time title={when(item.time)}>{new Date(item.time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</time>
+        {event.mode === "steer" && <Badge>added while it worked</Badge>}
+        <Copy text={event.text} />
+        <button type="button" class="quiet small" onClick={() => (editing.value = { sessionId: conversation.id, at: item.acceptedSeq - 1, text: event.text })}>Edit in a new branch</button>
+      </div>
+    </article>
+  );
+}
+
+export function Attached({ attachments, sessionId }: { attachments: readonly Attachment[]; sessionId: string }): VNode | null {
+  if (!attachments.length) return null;
+  return (
+    <ul class="attached">
+      {attachments.map((each) => (
+        <li>
+          <a href={`/v1/sessions/${sessionId}/artifacts/${each.artifact}`} download={each.name || "file"}><bdi>{visible(each.name || "file")}</bdi></a>
+          <span class="hint">{size(each.size ?? 0)}{each.width ? `, ${each.width} × ${each.height}` : ""}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Reply({ item }: { item: ReplyItem }): VNode {
+  const used = item.event?.usage;
+  return (
+    <article class="reply" aria-label="Palyra" aria-busy={item.live}>
+      {item.reasoning && (
+        <details class="reasoning">
+          <summary>{item.live && !item.text ? "Thinking…" : "How it thought about this"}</summary>
+          <Markdown text={item.reasoning} />
+        </details>
+      )}
+      {item.partial && item.live && <p class="hint">The beginning follows when this reply is complete.</p>}
+      <Markdown text={item.text} />
+      {item.live && <p class="working" aria-hidden="true">{item.preparing ? "Preparing the next step" : ""}<i /><i /><i /></p>}
+      {item.event && (
+        <div class="row tools">
+          <time title={when(item.time)}>{item.event.model}</time>
+          {used && <span title="Tokens read and written">{count(used.input_tokens ?? 0)} in, {count(used.output_tokens ?? 0)} out</span>}
+          {!!item.event.cost_microusd && <span>{money(item.event.cost_microusd)}</span>}
+          <Copy text={item.text} />
+        </div>
+      )}
+    </article>
+  );
+}
+
+const OUTCOMES: Record<string, string> = {
+  ok: "done", error: "failed", denied: "denied", cancelled: "stopped", interrupted: "interrupted",
+  timeout: "took too long", unknown: "outcome unknown", skipped: "left out",
+};
+
+function stateOf(item: ToolItem): [string, string] {
+  if (item.undone) return ["undone", "warn"];
+  if (item.finished) return [OUTCOMES[item.finished.outcome] ?? item.finished.outcome, item.finished.outcome === "ok" ? "good" : "bad"];
+  if (item.approval && !item.resolved) return ["waits for you", "warn"];
+  if (item.startedMs) return ["working", ""];
+  return ["next", ""];
+}
+
+function summary(item: ToolItem): string {
+  const values = Object.values(item.proposed.arguments).filter((each) => typeof each === "string" || typeof each === "number");
+  return visible(String(values[0] ?? "")).split("\n")[0]!.slice(0, 120);
+}
+
+function Tool({ item, conversation }: { item: ToolItem; conversation: Conversation }): VNode {
+  const [words, tone] = stateOf(item);
+  const { finished, approval } = item;
+  const asks = approval && !item.resolved && !finished;
+  const tier = finished?.attestation?.tier;
+  return (
+    <article class="tool" aria-label={`Step: ${toolWords(item.proposed.tool)}`}>
+      {asks && <ApprovalCard key={approval.approval_id} request={approval} arguments={item.proposed.arguments} />}
+      <details open={!!item.startedMs && !finished && !!item.output}>
+        <summary>
+          <span class={`dot ${tone}`} aria-hidden="true" />
+          <span class="tool-name" title={item.proposed.tool}>{toolWords(item.proposed.tool)}</span>
+          <bdi class="tool-what mono">{summary(item)}</bdi>
+          <Badge tone={tone}>{words}</Badge>
+        </summary>
+        <div class="row facts">
+          <span class="mono">{item.proposed.tool}</span>
+          {!!finished?.duration_ms && <span>{lasting(finished.duration_ms)}</span>}
+          {tier && tier !== "none" && <span title="How strictly it was kept apart from the rest of the machine; C is the strictest">sandbox {tier}</span>}
+          <Labels label={finished?.label} />
+          {item.decided && <span>{visible(item.decided.reason)}</span>}
+          {item.resolved && <span>{item.resolved.decision === "allow" ? "you allowed it" : item.resolved.decision === "deny" ? "you denied it" : item.resolved.decision}</span>}
+        </div>
+        <Code text={visible(JSON.stringify(item.proposed.arguments, null, 2))} language="json" />
+        {approval?.preview.kind === "diff" && !asks && <Diff text={visible(approval.preview.body ?? "")} />}
+        {!finished && item.output && <Output text={visible(item.output)} label="output so far" />}
+        {finished?.text && <Output text={visible(finished.text)} label="result" />}
+        <Attached attachments={finished?.images ?? []} sessionId={conversation.id} />
+        {finished?.artifact && <p><a href={`/v1/sessions/${conversation.id}/artifacts/${finished.artifact}`} download="result.txt">Download the whole result ({size(finished.size ?? 0)})</a></p>}
+        {(finished?.changes?.length ?? 0) > 0 && <Changes item={item} conversation={conversation} />}
+      </details>
+    </article>
+  );
+}
+
+interface UndoPreview { diff?: string; changes?: { path: string; change: string }[] }
+
+function Changes({ item, conversation }: { item: ToolItem; conversation: Conversation }): VNode {
+  const [preview, setPreview] = useState<UndoPreview | undefined>();
+  const [error, setError] = useState("");
+  const undo = async (dry: boolean) => {
+    setError("");
+    try {
+      const found = await post<UndoPreview>(`/v1/sessions/${conversation.id}/undo`, { call_id: item.callId, dry_run: dry });
+      setPreview(dry ? found : undefined);
+    } catch (failure) {
+      setError(wordsOf(failure));
+    }
+  };
+  return (
+    <>
+      <ul class="changes">{item.finished!.changes!.map((each) => <li><Badge>{each.change}</Badge> <bdi class="mono">{visible(each.path)}</bdi></li>)}</ul>
+      <Problem text={error} />
+      {preview?.diff && <Diff text={visible(preview.diff)} />}
+      {!item.undone && item.proposed.effect === "reversible" && (preview
+        ? <div class="row"><button type="button" onClick={() => void undo(false)}>Undo this now</button><button type="button" class="quiet" onClick={() => setPreview(undefined)}>Leave it</button></div>
+        : <button type="button" class="quiet" onClick={() => void undo(true)}>Undo…</button>)}
+    </>
+  );
+}
+
+function Notice({ item, conversation }: { item: NoticeItem; conversation: Conversation }): VNode {
+  return (
+    <div class={`notice ${item.tone}`}>
+      <span dir="auto">{item.text}</span>
+      {item.link && <a href={href("chat", item.link.session)}>{item.link.words}</a>}
+      {item.retry && conversation.items.value.at(-1) === item && <button type="button" class="quiet small" onClick={() => void retry(conversation)}>Try again</button>}
+    </div>
+  );
+}

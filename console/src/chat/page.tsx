@@ -1,0 +1,186 @@
+// The chat: sessions on the left, the open one beside them.
+import { computed } from "@preact/signals";
+import type { VNode } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { get, wordsOf } from "../core/api";
+import type { Conversation } from "../core/conversation";
+import { argument, href } from "../core/router";
+import { close, listed, moreSessions, open, openError, openTitle, pending, sessions, show, showEarlier, showMoreSessions, status } from "../core/store";
+import { ago, count, lasting, money } from "../core/words";
+import { Badge, Empty, Problem, spoken } from "../ui/parts";
+import type { Said, SaidPage } from "../types";
+import { Composer } from "./composer";
+import { Drawn } from "./items";
+import { archive, exported, rename } from "./verbs";
+
+const SHOWN_AT_FIRST = 150;
+const SEARCH_MS = 250;
+
+export function ChatPage(): VNode {
+  const id = argument.value;
+  useEffect(() => {
+    if (id) void show(id);
+    else close();
+  }, [id]);
+  return (
+    <div class={id ? "chat with-session" : "chat"}>
+      <SessionList current={id} />
+      <section class="session" aria-label="Conversation">{open.value ? <OpenSession key={open.value.id} conversation={open.value} /> : <Fresh />}</section>
+    </div>
+  );
+}
+
+const waiting = computed(() => new Set(pending.value.map((each) => each.session_id)));
+
+function SessionList({ current }: { current: string }): VNode {
+  const [query, setQuery] = useState("");
+  const [found, setFound] = useState<Said[] | undefined>();
+  const [error, setError] = useState("");
+  useEffect(() => {
+    setError("");
+    if (!query.trim()) return setFound(undefined);
+    const timer = setTimeout(() => {
+      void get<SaidPage>(`/v1/sessions/search?q=${encodeURIComponent(query.trim().slice(0, 500))}`).then((page) => setFound(page.found), (failure: unknown) => setError(wordsOf(failure)));
+    }, SEARCH_MS);
+    return () => clearTimeout(timer);
+  }, [query]);
+  const lowered = query.trim().toLowerCase();
+  const named = sessions.value.filter((each) => !lowered || (each.title ?? "").toLowerCase().includes(lowered));
+  return (
+    <nav class="sessions" aria-label="Sessions">
+      <div class="row">
+        <a class="button main" href={href("chat")}>New session</a>
+      </div>
+      <input type="search" aria-label="Search sessions" placeholder="Search" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+      <Problem text={error} />
+      <ul>
+        {named.map((each) => (
+          <li key={each.session_id}>
+            <a href={href("chat", each.session_id)} aria-current={each.session_id === current ? "page" : undefined}>
+              <span class="session-title" dir="auto">{each.title || "Untitled"}</span>
+              <span class="hint">{ago(each.updated_ms)}</span>
+              {waiting.value.has(each.session_id) ? <Badge tone="warn">asks you</Badge> : each.active ? <Badge tone="good">working</Badge> : null}
+            </a>
+          </li>
+        ))}
+        {found?.filter((each) => !named.some((row) => row.session_id === each.session_id)).map((each) => (
+          <li key={`${each.session_id}${each.seq}`}>
+            <a href={href("chat", each.session_id)}><span class="session-title" dir="auto">{each.title || "Untitled"}</span><span class="hint" dir="auto">{each.snippet}</span></a>
+          </li>
+        ))}
+      </ul>
+      {lowered && !named.length && found?.length === 0 && <p class="hint">Nothing found. Try other words.</p>}
+      {listed.value && !sessions.value.length && <p class="hint">No sessions yet.</p>}
+      {moreSessions.value && !lowered && <button type="button" class="quiet" onClick={() => void showMoreSessions()}>Show older ones</button>}
+    </nav>
+  );
+}
+
+function Fresh(): VNode {
+  const model = status.value?.models.find((each) => each.default);
+  return (
+    <div class="fresh">
+      <Empty>
+        <h1>What should be done?</h1>
+        <p>Ask a question or describe a task. Palyra works in <code>{status.value?.workspace || "a folder of yours"}</code> and asks you before it does something that matters.</p>
+        {model?.provider === "demo" && <p class="hint">You are talking to the built-in demo model, which follows simple rules. Add a provider's key for a real one: <code>palyra vault set</code>.</p>}
+      </Empty>
+      <Composer conversation={undefined} />
+    </div>
+  );
+}
+
+function OpenSession({ conversation }: { conversation: Conversation }): VNode {
+  return (
+    <>
+      <SessionHead conversation={conversation} />
+      <Problem text={openError.value}><a href={href("chat")}>Begin a new session</a></Problem>
+      <Items conversation={conversation} />
+      <Composer conversation={conversation} />
+    </>
+  );
+}
+
+function SessionHead({ conversation }: { conversation: Conversation }): VNode {
+  const [error, setError] = useState("");
+  const attempt = (work: Promise<void>) => void work.catch((failure: unknown) => setError(wordsOf(failure)));
+  const title = openTitle.value || "New session";
+  const renamed = (input: HTMLInputElement) => input.value.trim() && input.value !== title && attempt(rename(conversation.id, input.value.trim()));
+  return (
+    <header class="session-head">
+      <a class="back quiet button" href={href("chat")} aria-label="All sessions">‹</a>
+      <h1 class="unseen">{title}</h1>
+      <input class="title" aria-label="Name of this session" key={title} defaultValue={title} dir="auto" onBlur={(event) => renamed(event.currentTarget)} onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()} />
+      <Meter conversation={conversation} />
+      <a class="button quiet small" href={href("timeline", conversation.id)}>Timeline</a>
+      <button type="button" class="quiet small" onClick={() => attempt(exported(conversation.id))}>Export</button>
+      <button type="button" class="quiet small" onClick={() => attempt(archive(conversation.id))}>Archive</button>
+      <Problem text={error} />
+    </header>
+  );
+}
+
+function Meter({ conversation }: { conversation: Conversation }): VNode | null {
+  const run = conversation.run.value;
+  const [now, setNow] = useState(Date.now());
+  const working = !!run && run.state === "in_progress";
+  useEffect(() => {
+    if (!working) return;
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [working]);
+  useEffect(() => {
+    if (run) spoken.value = run.state === "waiting" ? "Palyra asks you something" : run.state === "done" ? "Done" : "Working";
+  }, [run?.state, run?.runId]);
+  if (!run) return null;
+  const states = { accepted: "waits its turn", in_progress: "working", waiting: "waits for you", done: "done" } as const;
+  return (
+    <div class="meter" title="Tokens read and written, and the cost, of this run">
+      <Badge tone={run.state === "waiting" ? "warn" : run.state === "done" ? "" : "good"}>{states[run.state]}</Badge>
+      <span>{lasting(Math.max(0, (run.endedMs || Math.max(now, run.startedMs)) - run.startedMs))}</span>
+      <span>{count(run.input)} in, {count(run.output)} out</span>
+      {run.cost > 0 && <span>{money(run.cost)}</span>}
+      {run.budget > 0 && <meter aria-label="How full the model's window is" min={0} max={run.budget} value={run.context} />}
+    </div>
+  );
+}
+
+function Items({ conversation }: { conversation: Conversation }): VNode {
+  const [most, setMost] = useState(SHOWN_AT_FIRST);
+  const pane = useRef<HTMLDivElement>(null);
+  const inner = useRef<HTMLDivElement>(null);
+  const pinned = useRef(true);
+  const items = conversation.items.value;
+  const shown = items.slice(-most);
+  // Follow what grows, unless the person has scrolled away from the end.
+  useLayoutEffect(() => {
+    const box = pane.current!;
+    const follow = () => pinned.current && (box.scrollTop = box.scrollHeight);
+    const watcher = new ResizeObserver(follow);
+    watcher.observe(inner.current!);
+    return () => watcher.disconnect();
+  }, []);
+  const scrolled = () => {
+    const box = pane.current!;
+    pinned.current = box.scrollHeight - box.scrollTop - box.clientHeight < 48;
+  };
+  const hidden = items.length - shown.length;
+  return (
+    <div class="items" ref={pane} onScroll={scrolled} tabIndex={0} role="log" aria-live="off" aria-label="What was said and done">
+      <div class="items-inner" ref={inner}>
+        {hidden > 0 ? <button type="button" class="quiet" onClick={() => setMost(most + SHOWN_AT_FIRST)}>Show {Math.min(hidden, SHOWN_AT_FIRST)} earlier</button>
+          : conversation.from.value > 1 ? <button type="button" class="quiet" onClick={() => { setMost(most + SHOWN_AT_FIRST); void showEarlier(conversation); }}>Load earlier</button> : null}
+        {!conversation.ready.value && !openError.value && <p class="hint">Loading…</p>}
+        {shown.map((item) => <Drawn key={item.key} item={item} conversation={conversation} />)}
+        <Working conversation={conversation} />
+      </div>
+    </div>
+  );
+}
+
+/** Something moves as long as something happens, also before the first word. */
+function Working({ conversation }: { conversation: Conversation }): VNode | null {
+  const last = conversation.items.value.at(-1);
+  if (conversation.run.value?.state !== "in_progress" || (last?.kind === "reply" && last.live)) return null;
+  return <p class="working" aria-hidden="true"><i /><i /><i /></p>;
+}

@@ -1,0 +1,76 @@
+// What a person can do with a session, each one call to the daemon.
+import { get, patch, post } from "../core/api";
+import type { Conversation } from "../core/conversation";
+import { go } from "../core/router";
+import { refreshLists } from "../core/store";
+import type { Entry, EntryPage, Session, Submission, Submitted } from "../types";
+
+export async function create(): Promise<Session> {
+  return post<Session>("/v1/sessions", {});
+}
+
+export async function submit(sessionId: string, given: Submission): Promise<Submitted> {
+  return post<Submitted>(`/v1/sessions/${sessionId}/messages`, given);
+}
+
+export async function stop(conversation: Conversation): Promise<void> {
+  const run = conversation.run.peek();
+  if (run && run.state !== "done") await post(`/v1/runs/${run.runId}/cancel`, {});
+}
+
+export async function retry(conversation: Conversation): Promise<void> {
+  const last = conversation.items.peek().findLast((item) => item.kind === "user" && !item.gone);
+  if (last?.kind !== "user") return;
+  const attachments = (last.event.attachments ?? []).map(({ artifact, name }) => ({ artifact, ...(name ? { name } : {}) }));
+  await submit(conversation.id, { text: last.event.text, attachments });
+}
+
+export async function branch(sessionId: string, at?: number): Promise<Session> {
+  const made = await post<Session>(`/v1/sessions/${sessionId}/branch`, at === undefined ? {} : { at });
+  await refreshLists().catch(() => undefined);
+  return made;
+}
+
+export async function rename(sessionId: string, title: string): Promise<void> {
+  await patch(`/v1/sessions/${sessionId}`, { title });
+}
+
+export async function archive(sessionId: string): Promise<void> {
+  await patch(`/v1/sessions/${sessionId}`, { archived: true });
+  await refreshLists();
+  go("chat");
+}
+
+export async function exported(sessionId: string): Promise<void> {
+  const entries: Entry[] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const page: EntryPage = await get<EntryPage>(`/v1/sessions/${sessionId}/entries?after=${after}&limit=500`);
+    entries.push(...page.entries);
+    after = page.next;
+  }
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(entries, null, 1)], { type: "application/json" }));
+  link.download = `palyra-${sessionId}.json`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Whether it was one of the commands; what is not is an ordinary message. */
+export async function command(line: string, conversation: Conversation | undefined): Promise<boolean> {
+  const [name = "", ...rest] = line.trim().split(/\s+/);
+  const words = rest.join(" ");
+  if (name === "/new") return go("chat"), true;
+  if (!conversation) return false;
+  const path = `/v1/sessions/${conversation.id}`;
+  switch (name) {
+    case "/stop": await stop(conversation); return true;
+    case "/retry": await retry(conversation); return true;
+    case "/title": await rename(conversation.id, words); return true;
+    case "/branch": go("chat", (await branch(conversation.id)).session_id); return true;
+    case "/compact": await post(`${path}/compaction`, {}); return true;
+    case "/reset": await post(`${path}/reset`, {}); return true;
+    case "/archive": await archive(conversation.id); return true;
+    case "/export": await exported(conversation.id); return true;
+    default: return false;
+  }
+}

@@ -1,0 +1,69 @@
+// Talking to the daemon. Every failure becomes a Refused with words for a person; a 401 anywhere means logged out.
+import { signal } from "@preact/signals";
+
+export const access = signal<"unknown" | "in" | "out">("unknown");
+/** Whether the daemon answers. Set by streams and by requests alike. */
+export const online = signal(true);
+
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: Record<string, unknown> = {},
+  ) {
+    super(message);
+  }
+}
+
+const UNREACHABLE = "Palyra cannot be reached. Start it with `palyra up`; this page goes on by itself.";
+
+interface ErrorWire {
+  error?: { code?: string; message?: string; details?: Record<string, unknown> };
+}
+
+async function send(method: string, path: string, body?: BodyInit, type?: string): Promise<Response> {
+  const headers: Record<string, string> = method === "GET" ? {} : { "X-Palyra-CSRF": "1" };
+  if (type) headers["Content-Type"] = type;
+  let response: Response;
+  try {
+    response = await fetch(path, { method, headers, ...(body === undefined ? {} : { body }) });
+  } catch {
+    online.value = false;
+    throw new Refused(0, "unreachable", UNREACHABLE);
+  }
+  if (response.ok) {
+    online.value = true;
+    access.value = "in";
+    return response;
+  }
+  if (response.status === 401) access.value = "out";
+  const wire = (await response.json().catch(() => ({}))) as ErrorWire;
+  const message = wire.error?.message ?? `the daemon answered ${response.status}`;
+  throw new Refused(response.status, wire.error?.code ?? "unknown", message, wire.error?.details ?? {});
+}
+
+export async function get<T>(path: string): Promise<T> {
+  return (await (await send("GET", path)).json()) as T;
+}
+
+export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+  const response = await send("POST", path, JSON.stringify(body), "application/json");
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+export async function patch<T>(path: string, body: unknown): Promise<T> {
+  return (await (await send("PATCH", path, JSON.stringify(body), "application/json")).json()) as T;
+}
+
+export async function remove(path: string): Promise<void> {
+  await send("DELETE", path);
+}
+
+export async function upload<T>(path: string, file: Blob): Promise<T> {
+  return (await (await send("POST", path, file, "application/octet-stream")).json()) as T;
+}
+
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

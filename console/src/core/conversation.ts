@@ -1,0 +1,353 @@
+// A session as it is drawn: its entries folded into items, one after the other. Screens redraw an item only when that item changed.
+import { batch, signal, type Signal } from "@preact/signals";
+import type {
+  ApprovalRequested,
+  ApprovalResolved,
+  Entry,
+  AnyEvent,
+  InputReceived,
+  LiveEvent,
+  ModelReplied,
+  Session,
+  ToolDecided,
+  ToolFinished,
+  ToolProposed,
+} from "../types";
+import { count } from "./words";
+
+interface Base {
+  key: string;
+  seq: number;
+  time: number;
+  runId: string;
+  /** Changes when the item does. */
+  tick: Signal<number>;
+  /** No longer part of the conversation: the session was taken back to before it. */
+  gone: boolean;
+}
+export interface UserItem extends Base {
+  kind: "user";
+  event: InputReceived;
+  acceptedSeq: number;
+}
+export interface ReplyItem extends Base {
+  kind: "reply";
+  turn: number;
+  text: string;
+  reasoning: string;
+  preparing: boolean;
+  live: boolean;
+  /** Its beginning was missed; it comes with the whole. */
+  partial: boolean;
+  event: ModelReplied | undefined;
+}
+export interface ToolItem extends Base {
+  kind: "tool";
+  callId: string;
+  proposed: ToolProposed;
+  decided?: ToolDecided;
+  approval?: ApprovalRequested;
+  resolved?: ApprovalResolved;
+  startedMs: number;
+  output: string;
+  finished?: ToolFinished;
+  undone: boolean;
+}
+export interface NoticeItem extends Base {
+  kind: "notice";
+  tone: "plain" | "warn" | "bad";
+  text: string;
+  link?: { session: string; words: string };
+  retry?: boolean;
+}
+export type Item = UserItem | ReplyItem | ToolItem | NoticeItem;
+
+export interface RunView {
+  runId: string;
+  state: "accepted" | "in_progress" | "waiting" | "done";
+  acceptedSeq: number;
+  startedMs: number;
+  endedMs: number;
+  input: number;
+  output: number;
+  cost: number;
+  context: number;
+  budget: number;
+  model: string;
+}
+
+const MOST_OUTPUT = 200_000;
+
+export class Conversation {
+  readonly items = signal<Item[]>([]);
+  readonly run = signal<RunView | undefined>(undefined);
+  readonly session = signal<Session | undefined>(undefined);
+  readonly ready = signal(false);
+  /** The first entry that was loaded; what lies before it can be fetched. */
+  readonly from = signal(0);
+  cursor = 0;
+  private list: Item[] = [];
+  private readonly byKey = new Map<string, Item>();
+  private readonly runs = new Map<string, RunView>();
+  private readonly dirty = new Set<Item>();
+  private structure = false;
+  private runDirty = false;
+  private scheduled = false;
+  /** When this connection began; a turn that was asked for before it has deltas that nobody heard. */
+  private joinedMs = 0;
+  private askedMs = 0;
+
+  constructor(readonly id: string) {}
+
+  /** Begin again from these entries, for instance because earlier ones were fetched. */
+  load(entries: readonly Entry[]): void {
+    this.list = [];
+    this.byKey.clear();
+    this.runs.clear();
+    this.cursor = Math.max(0, (entries[0]?.seq ?? 1) - 1);
+    this.from.value = this.cursor + 1;
+    for (const entry of entries) this.entry(entry);
+    this.structure = this.runDirty = true;
+    this.flush();
+    this.ready.value = true;
+  }
+
+  entry(entry: Entry): void {
+    if (entry.seq <= this.cursor) return;
+    this.cursor = entry.seq;
+    this.apply(entry, entry.event as AnyEvent);
+    this.schedule();
+  }
+
+  live(event: LiveEvent): void {
+    if (event.kind === "model.delta") {
+      const reply = this.reply(event.run_id, event.turn);
+      if (reply.event) return;
+      reply.text += event.text ?? "";
+      reply.reasoning += event.reasoning ?? "";
+      if (event.call) reply.preparing = true;
+      this.dirty.add(reply);
+    } else {
+      const tool = this.byKey.get(event.call_id);
+      if (tool?.kind !== "tool" || tool.finished) return;
+      tool.output = (tool.output + event.text).slice(-MOST_OUTPUT);
+      this.dirty.add(tool);
+    }
+    this.schedule();
+  }
+
+  resumed(): void {
+    for (const item of this.list)
+      if (item.kind === "reply" && item.live) {
+        item.text = item.reasoning = "";
+        item.partial = true;
+        this.dirty.add(item);
+      }
+    this.joinedMs = Date.now();
+    this.schedule();
+  }
+
+  // --- folding -------------------------------------------------------------------------------------------------------
+
+  private apply(entry: Entry, event: AnyEvent): void {
+    const run = entry.run_id ? this.runs.get(entry.run_id) : undefined;
+    switch (event.kind) {
+      case "run.accepted":
+        this.runs.set(entry.run_id!, {
+          runId: entry.run_id!, state: "accepted", acceptedSeq: entry.seq, startedMs: entry.time_ms, endedMs: 0,
+          input: 0, output: 0, cost: 0, context: 0, budget: 0, model: event.model ?? "",
+        });
+        break;
+      case "run.started":
+        if (run) Object.assign(run, { state: "in_progress", startedMs: entry.time_ms });
+        break;
+      case "run.resumed":
+        if (run) run.state = "in_progress";
+        if (event.after === "crash") this.notice(entry, "plain", "Palyra was restarted and went on from here.");
+        break;
+      case "run.completed":
+        this.end(entry);
+        break;
+      case "run.failed":
+        this.end(entry);
+        this.notice(entry, "bad", event.message, { retry: true });
+        break;
+      case "run.cancelled":
+        this.end(entry);
+        this.notice(entry, "warn", event.reason && event.reason !== "cancelled" ? `Stopped: ${event.reason}` : "Stopped.", { retry: true });
+        break;
+      case "input.received":
+        this.add({ ...this.base(entry, `in${entry.seq}`), kind: "user", event, acceptedSeq: run?.acceptedSeq ?? entry.seq });
+        break;
+      case "input.assembled":
+        this.askedMs = entry.time_ms;
+        if (run) Object.assign(run, { context: event.tokens, budget: event.budget });
+        break;
+      case "model.replied":
+        this.replied(entry, event, run);
+        break;
+      case "model.failed":
+        this.drop(`re${entry.run_id}/${event.turn}`);
+        if (event.will_retry) this.notice(entry, "warn", `The model did not answer (${event.message}); trying again.`);
+        break;
+      case "session.reset":
+        this.notice(entry, "plain", "A new beginning: the agent no longer sees what is above.");
+        break;
+      case "session.branched":
+        this.branched(entry, event.parent, event.child);
+        break;
+      case "session.compacted":
+        this.notice(entry, "plain", `Older messages were condensed into a summary (${count(event.tokens_before ?? 0)} to ${count(event.tokens_after ?? 0)} tokens). Nothing is lost: the timeline has all of it.`);
+        break;
+      case "session.uncompacted":
+        this.notice(entry, "plain", "The summary was taken back; the agent sees the older messages again.");
+        break;
+      case "session.restored":
+        this.restored(entry, event.to_seq, event.conversation ?? true);
+        break;
+      case "session.ruled":
+        this.notice(entry, "plain", event.removed ? `Rule removed: ${event.words}` : `Rule laid down: ${event.words}`);
+        break;
+      case "session.changed":
+        this.retitle(event.title, event.archived);
+        break;
+      default:
+        this.tool(entry, event, run);
+    }
+    this.runDirty = true;
+  }
+
+  private tool(entry: Entry, event: AnyEvent, run: RunView | undefined): void {
+    if (event.kind === "tool.proposed") {
+      this.add({
+        ...this.base(entry, event.call_id), kind: "tool", callId: event.call_id, proposed: event,
+        startedMs: 0, output: "", undone: false,
+      });
+      return;
+    }
+    if (event.kind === "approval.requested" && run) run.state = "waiting";
+    const item = "call_id" in event ? this.byKey.get(event.call_id) : undefined;
+    if (item?.kind !== "tool") return;
+    this.dirty.add(item);
+    if (event.kind === "tool.decided") item.decided = event;
+    else if (event.kind === "tool.started") item.startedMs = entry.time_ms;
+    else if (event.kind === "tool.finished") item.finished = event;
+    else if (event.kind === "tool.undone") item.undone = true;
+    else if (event.kind === "approval.requested") {
+      item.approval = event;
+      delete item.resolved;
+    } else if (event.kind === "approval.resolved") {
+      item.resolved = event;
+      if (event.arguments) item.proposed = { ...item.proposed, arguments: event.arguments };
+    }
+  }
+
+  private replied(entry: Entry, event: ModelReplied, run: RunView | undefined): void {
+    if (run) {
+      run.input += event.usage?.input_tokens ?? 0;
+      run.output += event.usage?.output_tokens ?? 0;
+      run.cost += event.cost_microusd ?? 0;
+      run.model = event.model;
+    }
+    const key = `re${entry.run_id}/${event.turn}`;
+    if (!event.text && !event.reasoning) return this.drop(key);
+    const item = this.reply(entry.run_id ?? "", event.turn, entry);
+    Object.assign(item, {
+      text: event.text ?? "", reasoning: event.reasoning ?? "", live: false, partial: false, preparing: false,
+      event, seq: entry.seq, time: entry.time_ms,
+    });
+    this.dirty.add(item);
+  }
+
+  private reply(runId: string, turn: number, entry?: Entry): ReplyItem {
+    const key = `re${runId}/${turn}`;
+    const found = this.byKey.get(key);
+    if (found?.kind === "reply") return found;
+    const made: ReplyItem = {
+      key, seq: entry?.seq ?? this.cursor, time: entry?.time_ms ?? Date.now(), runId, tick: signal(0), gone: false,
+      kind: "reply", turn, text: "", reasoning: "", preparing: false, live: true, partial: this.askedMs < this.joinedMs, event: undefined,
+    };
+    this.add(made);
+    return made;
+  }
+
+  private end(entry: Entry): void {
+    const run = this.runs.get(entry.run_id ?? "");
+    if (run) Object.assign(run, { state: "done", endedMs: entry.time_ms });
+    for (const item of this.list) if (item.kind === "reply" && item.live && item.runId === entry.run_id) this.close(item);
+  }
+
+  /** What was streamed and never finished, because the run was stopped. */
+  private close(item: ReplyItem): void {
+    if (!item.text && !item.reasoning) return this.drop(item.key);
+    item.live = item.preparing = false;
+    this.dirty.add(item);
+  }
+
+  private branched(entry: Entry, parent: string, child: string): void {
+    if (child === this.id) this.notice(entry, "plain", "This continues another session.", { link: { session: parent, words: "Open that session" } });
+    else this.notice(entry, "plain", "Continued in another session from here.", { link: { session: child, words: "Open that session" } });
+  }
+
+  private restored(entry: Entry, to: number, conversation: boolean): void {
+    if (conversation)
+      for (const item of this.list)
+        if (item.seq > to) {
+          item.gone = true;
+          this.dirty.add(item);
+        }
+    this.notice(entry, "plain", conversation ? `Went back to entry ${to}. What came after it no longer counts.` : `Files were put back to how they were at entry ${to}.`);
+  }
+
+  private retitle(title: string | null | undefined, archived: boolean | null | undefined): void {
+    const session = this.session.value;
+    if (!session) return;
+    this.session.value = { ...session, ...(title == null ? {} : { title }), ...(archived == null ? {} : { archived }) };
+  }
+
+  private notice(entry: Entry, tone: NoticeItem["tone"], text: string, more: Partial<NoticeItem> = {}): void {
+    this.add({ ...this.base(entry, `no${entry.seq}`), kind: "notice", tone, text, ...more });
+  }
+
+  private base(entry: Entry, key: string): Base {
+    return { key, seq: entry.seq, time: entry.time_ms, runId: entry.run_id ?? "", tick: signal(0), gone: false };
+  }
+
+  private add(item: Item): void {
+    this.list.push(item);
+    this.byKey.set(item.key, item);
+    this.structure = true;
+  }
+
+  private drop(key: string): void {
+    const item = this.byKey.get(key);
+    if (!item) return;
+    this.byKey.delete(key);
+    this.list = this.list.filter((each) => each !== item);
+    this.structure = true;
+  }
+
+  // --- telling the screen, at most once a frame ------------------------------------------------------------------------
+
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    if (document.hidden) setTimeout(() => this.flush(), 100);
+    else requestAnimationFrame(() => this.flush());
+  }
+
+  private flush(): void {
+    this.scheduled = false;
+    batch(() => {
+      if (this.structure) this.items.value = [...this.list];
+      for (const item of this.dirty) item.tick.value++;
+      if (this.runDirty) {
+        const open = [...this.runs.values()].filter((run) => run.state !== "done");
+        const shown = open.find((run) => run.state !== "accepted") ?? open[0] ?? [...this.runs.values()].at(-1);
+        this.run.value = shown && { ...shown };
+      }
+    });
+    this.dirty.clear();
+    this.structure = this.runDirty = false;
+  }
+}

@@ -1,0 +1,143 @@
+// What every page shares: the lists of sessions and of open questions, and the session that is open. Kept up to date by the streams.
+import { computed, effect, signal } from "@preact/signals";
+import type { Approval, ApprovalPage, Entry, EntryPage, Session, SessionPage, Status } from "../types";
+import { access, get } from "./api";
+import { Conversation } from "./conversation";
+import { AllSessions, OneSession } from "./live";
+
+export const sessions = signal<Session[]>([]);
+export const moreSessions = signal<string | null>(null);
+export const pending = signal<Approval[]>([]);
+export const status = signal<Status | undefined>(undefined);
+export const listed = signal(false);
+/** Told of every entry of every session, for pages that show a list of their own. */
+export const lastEntry = signal<Entry | undefined>(undefined);
+
+const PAGE = 60;
+const SOON_MS = 120;
+const FIRST_ENTRIES = 500;
+const CHANGES_LISTS = /^(run|session|approval)\.|^input\.received$/;
+
+let timer = 0;
+let running: Promise<void> | undefined;
+
+async function refresh(): Promise<void> {
+  const [page, asked] = await Promise.all([get<SessionPage>(`/v1/sessions?limit=${PAGE}`), get<ApprovalPage>("/v1/approvals")]);
+  sessions.value = page.sessions;
+  moreSessions.value = page.next;
+  pending.value = asked.approvals;
+  listed.value = true;
+}
+
+/** Both lists anew; calls that come together are one. */
+export function refreshLists(): Promise<void> {
+  running ??= refresh().finally(() => (running = undefined));
+  return running;
+}
+
+function soon(): void {
+  clearTimeout(timer);
+  timer = window.setTimeout(() => void refreshLists().catch(() => undefined), SOON_MS);
+}
+
+export async function showMoreSessions(): Promise<void> {
+  if (!moreSessions.value) return;
+  const page = await get<SessionPage>(`/v1/sessions?limit=${PAGE}&before=${moreSessions.value}`);
+  sessions.value = [...sessions.value, ...page.sessions];
+  moreSessions.value = page.next;
+}
+
+const all = new AllSessions(
+  (entry) => {
+    lastEntry.value = entry;
+    if (CHANGES_LISTS.test(entry.kind)) soon();
+  },
+  async () => {
+    await refreshLists();
+    status.value = await get<Status>("/v1/status");
+  },
+);
+
+let started = false;
+
+/** Ask who we are, and begin to listen once we are somebody. */
+export function begin(): void {
+  void get<Status>("/v1/status").then((found) => (status.value = found)).catch(() => {
+    // Not there yet, or not logged in: both are shown, and the first is tried again.
+    if (access.peek() === "unknown") setTimeout(begin, 1000);
+  });
+}
+
+effect(() => {
+  if (access.value !== "in" || started) return;
+  started = true;
+  all.start();
+  void refreshLists().catch(() => undefined);
+});
+
+// --- the open session -----------------------------------------------------------------------------------------------------
+
+export const open = signal<Conversation | undefined>(undefined);
+export const openError = signal("");
+let stream: OneSession | undefined;
+
+export function close(): void {
+  stream?.close();
+  stream = undefined;
+  open.value = undefined;
+  openError.value = "";
+}
+
+export async function show(sessionId: string): Promise<void> {
+  if (open.peek()?.id === sessionId) return;
+  close();
+  const conversation = new Conversation(sessionId);
+  open.value = conversation;
+  await tryShow(conversation);
+}
+
+async function tryShow(conversation: Conversation): Promise<void> {
+  try {
+    const session = await get<Session>(`/v1/sessions/${conversation.id}`);
+    const after = Math.max(0, (session.head_seq ?? 0) - FIRST_ENTRIES);
+    const page = await get<EntryPage>(`/v1/sessions/${conversation.id}/entries?after=${after}&limit=${FIRST_ENTRIES}`);
+    if (open.peek() !== conversation) return;
+    conversation.session.value = session;
+    conversation.load(page.entries);
+    openError.value = "";
+    stream = new OneSession(conversation.id, {
+      cursor: () => conversation.cursor,
+      entry: (entry) => conversation.entry(entry),
+      live: (event) => conversation.live(event),
+      resumed: () => conversation.resumed(),
+    });
+  } catch (error) {
+    if (open.peek() !== conversation) return;
+    openError.value = error instanceof Error ? error.message : String(error);
+    if (!("status" in (error as object)) || (error as { status: number }).status === 0 || access.peek() !== "in")
+      setTimeout(() => open.peek() === conversation && void tryShow(conversation), 1000);
+  }
+}
+
+/** Entries before those that are shown. */
+export async function showEarlier(conversation: Conversation): Promise<void> {
+  const from = conversation.from.peek();
+  const after = Math.max(0, from - 1 - FIRST_ENTRIES);
+  const collected: Entry[] = [];
+  let cursor = after;
+  const until = conversation.cursor;
+  while (cursor < until) {
+    const page = await get<EntryPage>(`/v1/sessions/${conversation.id}/entries?after=${cursor}&limit=500`);
+    collected.push(...page.entries);
+    cursor = page.entries.at(-1)?.seq ?? until;
+  }
+  conversation.load(collected);
+}
+
+// The row of a session says its new title at once.
+export const openTitle = computed(() => {
+  const conversation = open.value;
+  if (!conversation) return "";
+  const row = sessions.value.find((each) => each.session_id === conversation.id);
+  return row?.title || conversation.session.value?.title || "";
+});

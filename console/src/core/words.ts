@@ -1,0 +1,54 @@
+// How numbers, times and names are said.
+
+export function ago(ms: number, now = Date.now()): string {
+  const seconds = Math.max(0, Math.round((now - ms) / 1000));
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 86400) return `${Math.round(seconds / 3600)} h ago`;
+  return new Date(ms).toLocaleDateString();
+}
+
+export function when(ms: number): string {
+  return new Date(ms).toLocaleString();
+}
+
+export function lasting(ms: number): string {
+  if (ms < 1000) return `${ms} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} bytes`;
+  if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} KB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+export function count(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+export function money(microusd: number): string {
+  return microusd === 0 ? "$0" : `$${(microusd / 1_000_000).toFixed(microusd < 10_000 ? 4 : 2)}`;
+}
+
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/** What somebody decides about is shown as it is: characters that hide or turn text around become visible marks. */
+export function visible(text: string): string {
+  return text.replace(UNSEEN, (found) => `⟨${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+const SOURCES: Record<string, string> = {
+  "fs.read": "read a file",
+  "fs.write": "write a file",
+  "fs.patch": "change files",
+  "fs.list": "list a folder",
+  "fs.search": "search files",
+  "shell.run": "run a command",
+  "http.fetch": "fetch from the web",
+};
+
+export function toolWords(tool: string): string {
+  return SOURCES[tool] ?? tool;
+}

@@ -1,0 +1,81 @@
+// What is remembered: browsing, searching with the reasons of each find, correcting and forgetting.
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { get, patch, post, remove, wordsOf } from "../core/api";
+import { lastEntry } from "../core/store";
+import { ago, visible } from "../core/words";
+import { Badge, Choice, Empty, Labels, PageHead, Problem } from "../ui/parts";
+import type { Item, ItemPage, ScoreParts, Searched } from "../types";
+
+interface Row {
+  item: Item;
+  score?: number;
+  parts?: ScoreParts;
+}
+const SEARCH_MS = 250;
+
+export function MemoryPage(): VNode {
+  const [state, setState] = useState<"active" | "review">("active");
+  const [query, setQuery] = useState("");
+  const [rows, setRows] = useState<Row[] | undefined>();
+  const [error, setError] = useState("");
+  const [turn, setTurn] = useState(0);
+  const changed = lastEntry.value?.kind.startsWith("memory.") ? lastEntry.value.position : 0;
+  useEffect(() => {
+    const look = async () => {
+      const text = query.trim();
+      try {
+        setRows(text ? (await get<Searched>(`/v1/memory/search?limit=50&text=${encodeURIComponent(text)}`)).found
+          : (await get<ItemPage>(`/v1/memory?state=${state}`)).items.map((item) => ({ item })));
+        setError("");
+      } catch (failure) {
+        setError(wordsOf(failure));
+      }
+    };
+    const timer = setTimeout(() => void look(), query ? SEARCH_MS : 0);
+    return () => clearTimeout(timer);
+  }, [state, query, changed, turn]);
+  const attempt = (work: Promise<unknown>) => void work.then(() => setTurn((last) => last + 1), (failure: unknown) => setError(wordsOf(failure)));
+  return (
+    <div class="page">
+      <PageHead title="Memory">
+        <Choice label="Which" value={state} options={[["active", "Remembered"], ["review", "To be looked at"]]} onChoose={setState} />
+        <input type="search" aria-label="Search memory" placeholder="Search by words or meaning" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+      </PageHead>
+      <form class="row" onSubmit={(event) => {
+        event.preventDefault();
+        const field = event.currentTarget.elements.namedItem("text") as HTMLInputElement;
+        if (field.value.trim()) attempt(post("/v1/memory", { text: field.value.trim() }).then(() => (field.value = "")));
+      }}>
+        <input name="text" aria-label="Something to remember" placeholder="Something to remember" class="grow" /><button type="submit">Remember</button>
+      </form>
+      <Problem text={error} />
+      {rows && !rows.length && <Empty><p>{query ? "Nothing found. Try other words." : "Nothing here yet."}</p></Empty>}
+      <ul class="history">{rows?.map((row) => <Remembered key={row.item.memory_id} row={row} attempt={attempt} />)}</ul>
+    </div>
+  );
+}
+
+function Remembered({ row: { item, score, parts }, attempt }: { row: Row; attempt: (work: Promise<unknown>) => void }): VNode {
+  const [text, setText] = useState<string | undefined>();
+  const path = `/v1/memory/${item.memory_id}`;
+  return (
+    <li class="remembered">
+      {text === undefined ? <p dir="auto"><bdi>{visible(item.text)}</bdi></p>
+        : <textarea aria-label="Corrected text" rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)} />}
+      <div class="row">
+        <Badge>{item.kind}</Badge><Labels label={item.label} />{item.pinned && <Badge tone="good">kept in view</Badge>}
+        <span class="hint">{item.updated_ms ? ago(item.updated_ms) : ""}{item.origin === "user" ? ", told by you" : item.origin ? `, from ${item.origin === "tool" ? "the agent" : item.origin}` : ""}{item.source ? ` (${visible(item.source)})` : ""}</span>
+        {score !== undefined && <span class="hint" title={parts && Object.entries(parts).map(([name, value]) => `${name.replaceAll("_", " ")} ${Number(value).toFixed(2)}`).join(", ")}>fits {score.toFixed(2)}</span>}
+      </div>
+      {item.why && <p class="hint">{visible(item.why)}</p>}
+      <div class="row">
+        {item.state === "review" && <><button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "accept" }))}>Keep it</button><button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "reject" }))}>Reject it</button></>}
+        {text === undefined ? <button type="button" class="quiet small" onClick={() => setText(item.text)}>Correct</button>
+          : <><button type="button" class="small" onClick={() => { attempt(patch(path, { text })); setText(undefined); }}>Save</button><button type="button" class="quiet small" onClick={() => setText(undefined)}>Leave it</button></>}
+        <button type="button" class="quiet small" onClick={() => attempt(patch(path, { pinned: !item.pinned }))}>{item.pinned ? "No longer keep in view" : "Keep in view"}</button>
+        <button type="button" class="quiet small" onClick={() => attempt(remove(path))}>Forget</button>
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,1567 @@
+// Written by scripts/console_types.py from the daemon's schema. What has a default may be absent on the wire.
+
+export interface Accept {
+  fingerprint: string;
+}
+
+export interface Adding {
+  text: string;
+  kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  scope?: "channel" | "principal" | "session" | "workspace";
+  source?: string;
+  place?: number;
+  confidence_bps?: number;
+  valid_from_ms?: number;
+  valid_until_ms?: number;
+  ttl_ms?: number;
+  pinned?: boolean;
+  session_id?: string;
+}
+
+export interface AdminChanged {
+  kind: "admin.changed";
+  what: "config" | "journal" | "mcp" | "pairing" | "policy" | "secret" | "skill" | "token";
+  action: string;
+  subject?: string;
+  details?: { [name: string]: unknown };
+}
+
+export interface Allow {
+  type: "allow";
+  reason: string;
+  policies?: (string)[];
+}
+
+export interface Answer {
+  decision: "again" | "allow" | "deny" | "expired" | "happened" | "skip" | "withdrawn";
+  scope?: "always" | "once" | "session" | "timed";
+  subject?: Subject | null;
+  for_ms?: number;
+  arguments?: { [name: string]: unknown } | null;
+  reason?: string;
+}
+
+export interface Approval {
+  approval_id: string;
+  session_id: string;
+  run_id: string;
+  owner: string;
+  origin: "api" | "child" | "interactive" | "scheduled";
+  requested_ms: number;
+  expires_ms?: number;
+  decision?: string;
+  resolved_ms?: number;
+  request: ApprovalRequested;
+  resolution?: ApprovalResolved | null;
+  resolved_by?: string;
+}
+
+export interface ApprovalPage {
+  approvals: (Approval)[];
+  next: string | null;
+}
+
+export interface ApprovalRequested {
+  kind: "approval.requested";
+  approval_id: string;
+  call_id: string;
+  tool: string;
+  about: "budget" | "in_doubt" | "tool";
+  preview: Preview;
+  risk: "critical" | "high" | "low" | "medium";
+  why: string;
+  subjects?: (Subject)[];
+  policies?: (string)[];
+  label?: Label;
+  expires_ms?: number;
+  cost_microusd?: number;
+  flow?: Flow | null;
+}
+
+export interface ApprovalResolved {
+  kind: "approval.resolved";
+  approval_id: string;
+  call_id: string;
+  decision: "again" | "allow" | "deny" | "expired" | "happened" | "skip" | "withdrawn";
+  scope?: "always" | "once" | "session" | "timed";
+  subject?: Subject | null;
+  until_ms?: number;
+  arguments?: { [name: string]: unknown } | null;
+  reason?: string;
+  surface?: string;
+}
+
+export interface Ask {
+  type: "ask";
+  reason: string;
+  risk: "critical" | "high" | "low" | "medium";
+  policies?: (string)[];
+  sends_private?: boolean;
+}
+
+export interface AssembledPart {
+  source: string;
+  tokens: number;
+  label?: Label;
+  note?: string;
+}
+
+export interface Attaching {
+  artifact: string;
+  name?: string;
+}
+
+export interface Attachment {
+  artifact: string;
+  media_type: string;
+  name?: string;
+  size?: number;
+  width?: number;
+  height?: number;
+  text?: string;
+  text_artifact?: string | null;
+  note?: string;
+  label?: Label;
+}
+
+export interface Attestation {
+  executor: string;
+  tier: "A" | "B" | "C" | "none";
+  policy_version: string;
+  input_sha256: string;
+  output_sha256: string;
+  approval_id?: string | null;
+}
+
+export interface BackedUp {
+  path: string;
+  entries: number;
+}
+
+export interface Backup {
+  name?: string;
+}
+
+export interface Bad {
+  tape: string;
+  seq: number;
+  position: number;
+  problem: string;
+}
+
+export interface BilledTurn {
+  turn: number;
+  seq: number;
+  model?: string;
+  tokens: number;
+  budget: number;
+  parts: (AssembledPart)[];
+  input_tokens?: number;
+  cached_tokens?: number;
+  output_tokens?: number;
+}
+
+export interface Bounds {
+  fuel?: number;
+  memory_bytes?: number;
+  time_ms?: number;
+  output_bytes?: number;
+}
+
+export interface Branch {
+  at?: number | null;
+  title?: string;
+}
+
+export interface Brought {
+  source: string;
+  seq?: number;
+  tool?: string;
+  tape?: string;
+  untrusted?: boolean;
+  private?: boolean;
+}
+
+export interface Budgets {
+  turns?: number;
+  calls?: number;
+  active_ms?: number;
+}
+
+export interface Call {
+  id: string;
+  tool: string;
+  arguments: { [name: string]: unknown };
+  native_id?: string;
+  malformed?: string;
+}
+
+export interface Cancel {
+  reason?: string;
+}
+
+export interface CandidateProposed {
+  kind: "candidate.proposed";
+  candidate_id: string;
+  candidate_kind: string;
+  content: string;
+  confidence_bps: number;
+  risk?: "critical" | "high" | "low" | "medium";
+  evidence?: (number)[];
+}
+
+export interface CandidateSettled {
+  kind: "candidate.settled";
+  candidate_id: string;
+  state: "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed";
+  reason?: string;
+}
+
+export interface Changed {
+  calls: number;
+  examples: (Example)[];
+}
+
+export interface ChangedFile {
+  seq: number;
+  path: string;
+  change: "created" | "deleted" | "modified" | "restored";
+  by: string;
+  call_id?: string;
+  run_id?: string;
+}
+
+export interface Circumstances {
+  now_ms: number;
+  origin?: "api" | "child" | "interactive" | "scheduled";
+  label?: Label;
+  capabilities?: ("browser" | "fs.read" | "fs.write" | "memory" | "message" | "network" | "process" | "secrets")[];
+  source?: string;
+  agent?: string;
+  channel?: string;
+  rules?: (SessionRule)[];
+  exact?: boolean;
+}
+
+export interface Clash {
+  path: string;
+  why: string;
+}
+
+export interface Compact {
+  preview?: boolean;
+}
+
+export interface Compaction {
+  seq?: number;
+  time_ms?: number;
+  applied?: boolean;
+  stands?: boolean;
+  automatic?: boolean;
+  why?: string;
+  summary?: string;
+  from_seq?: number;
+  upto_seq?: number;
+  turns?: number;
+  records?: number;
+  tokens_before?: number;
+  tokens_after?: number;
+  written_by?: "" | "extractive" | "model";
+  fallback?: string;
+}
+
+export interface CompactionPage {
+  compactions: (Compaction)[];
+}
+
+export interface ConfigReloaded {
+  live: (string)[];
+  after_restart: (string)[];
+}
+
+export interface Deciding {
+  id: string;
+  action: string;
+  effect: string;
+  reason: string;
+  file: string;
+  line: number;
+}
+
+export interface Deny {
+  type: "deny";
+  reason: string;
+  policies?: (string)[];
+}
+
+export interface Difference {
+  seq: number;
+  where?: string;
+  recorded?: Side | null;
+  replayed?: Side | null;
+  hint?: string;
+}
+
+export interface Draft {
+  text: string;
+}
+
+export interface Entry {
+  tape: string;
+  seq: number;
+  position: number;
+  time_ms: number;
+  run_id?: string;
+  principal: string;
+  kind: string;
+  hash: string;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentClosed | TaskFinished | AdminChanged | JournalCheckpointed;
+}
+
+export interface EntryPage {
+  entries: (Entry)[];
+  next: number | null;
+}
+
+export interface ErrorBody {
+  error: palyra_transports_http_errors_Problem;
+}
+
+export interface Example {
+  call_id: string;
+  session_id: string;
+  time_ms: number;
+  tool: string;
+  about: string;
+  before: "allow" | "ask" | "deny";
+  after: "allow" | "ask" | "deny";
+  reason: string;
+  policies: (string)[];
+  times: number;
+}
+
+export interface Explain {
+  tool: string;
+  arguments: { [name: string]: unknown };
+  session_id?: string | null;
+  origin?: "api" | "child" | "interactive" | "scheduled";
+}
+
+export interface ExplainedCall {
+  call_id: string;
+  session_id: string;
+  time_ms: number;
+  tool: string;
+  about: string;
+  decided: ToolDecided;
+  now: Explanation;
+}
+
+export interface Explanation {
+  verdict: Allow | Ask | Deny;
+  version: string;
+  tool: string;
+  principal: string;
+  rules: (Deciding)[];
+  errors: (string)[];
+  facts: { [name: string]: unknown };
+  asked?: (string)[];
+}
+
+export interface FileChange {
+  path: string;
+  change: "created" | "deleted" | "modified" | "restored";
+}
+
+export interface Flow {
+  sources: (Brought)[];
+  sinks?: (string)[];
+  sends_private?: boolean;
+}
+
+export interface Fork {
+  at?: number;
+  model?: string;
+  policy?: string;
+}
+
+export interface Forked {
+  run_id: string;
+  session_id: string;
+  seq: number;
+  forked_run_id: string;
+  forked_session_id: string;
+  at: number;
+}
+
+export interface Found {
+  item: Item;
+  score: number;
+  parts: ScoreParts;
+}
+
+export interface Grant {
+  approval_id: string;
+  subject: Subject;
+  principal: string;
+  session_id?: string | null;
+  until_ms?: number | null;
+  seen?: Label;
+}
+
+export interface GrantList {
+  grants: (Grant)[];
+}
+
+export interface Health {
+  status: "ok";
+  version: string;
+}
+
+export interface Hit {
+  id: string;
+  calls: number;
+}
+
+export interface Import {
+  new?: (NewMemory)[];
+  items?: (Item)[];
+  session_id?: string;
+}
+
+export interface Imported {
+  taken: number;
+  merged: number;
+  review: number;
+}
+
+export interface IncidentClosed {
+  kind: "incident.closed";
+  incident_id: string;
+  outcome: string;
+}
+
+export interface IncidentOpened {
+  kind: "incident.opened";
+  incident_id: string;
+  domain: string;
+  severity: "critical" | "error" | "info" | "warning";
+  summary: string;
+}
+
+export interface InputAssembled {
+  kind: "input.assembled";
+  turn: number;
+  upto_seq: number;
+  parts: (AssembledPart)[];
+  tokens: number;
+  budget: number;
+  notes?: (string)[];
+  from_seq?: number | null;
+  digest?: string;
+  surroundings?: string | null;
+}
+
+export interface InputReceived {
+  kind: "input.received";
+  submission_id: string;
+  text: string;
+  mode?: "collect" | "followup" | "interrupt" | "steer";
+  attachments?: (Attachment)[];
+  label?: Label;
+  references?: (Reference)[];
+}
+
+export interface Item {
+  memory_id: string;
+  owner: string;
+  text: string;
+  kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  scope?: "channel" | "principal" | "session" | "workspace";
+  scope_value?: string;
+  label?: Label;
+  provenance?: (number)[];
+  source?: string;
+  place?: number;
+  confidence_bps?: number;
+  valid_from_ms?: number;
+  valid_until_ms?: number;
+  expires_ms?: number;
+  pinned?: boolean;
+  state?: "active" | "forgotten" | "rejected" | "review" | "superseded";
+  why?: string;
+  origin?: "import" | "learned" | "tool" | "user";
+  supersedes?: string;
+  superseded_by?: string;
+  created_ms?: number;
+  updated_ms?: number;
+  embedded?: boolean;
+}
+
+export interface ItemPage {
+  items: (Item)[];
+  next?: string;
+}
+
+export interface JournalCheckpointed {
+  kind: "journal.checkpointed";
+  size: number;
+  root: string;
+  note?: string;
+}
+
+export interface KeyRotated {
+  secrets: number;
+}
+
+export interface Label {
+  integrity?: "trusted" | "untrusted";
+  confidentiality?: "private" | "public" | "secret";
+  sources?: (string)[];
+  private_sources?: (string)[];
+}
+
+export interface Lasting {
+  seq: number;
+  call_id: string;
+  run_id: string;
+  tool: string;
+  effect: "idempotent" | "once" | "pure" | "reversible";
+  what: string;
+  outcome?: string;
+}
+
+export interface Left {
+  call_id: string;
+  tool: string;
+  about: string;
+  why: string;
+}
+
+export interface Limits {
+  time_ms?: number;
+  input_bytes?: number;
+  output_bytes?: number;
+}
+
+export interface Listed {
+  record: Record;
+  state: "enabled" | "quarantined" | "trusted";
+  publisher: string;
+  problem?: string;
+}
+
+export interface LoginLink {
+  url: string;
+}
+
+export interface MadeToken {
+  token: string;
+  info: Token;
+}
+
+export interface MemoryRemoved {
+  kind: "memory.removed";
+  memory_id: string;
+  reason?: string;
+}
+
+export interface MemoryStatus {
+  counts: { [name: string]: number };
+  not_embedded: number;
+  words_only: string;
+}
+
+export interface MemoryWritten {
+  kind: "memory.written";
+  memory_id: string;
+  text?: string;
+  memory_kind?: string;
+  scope?: string;
+  label?: Label;
+  supersedes?: string;
+  state?: string;
+  pinned?: boolean;
+  digest?: string;
+}
+
+export interface MessageReceived {
+  kind: "message.received";
+  message_id: string;
+  connector: string;
+  conversation: string;
+  sender: string;
+  text: string;
+  label?: Label;
+}
+
+export interface MessageRefused {
+  kind: "message.refused";
+  message_id: string;
+  reason: string;
+}
+
+export interface ModelDelta {
+  kind: "model.delta";
+  run_id: string;
+  turn: number;
+  text?: string;
+  reasoning?: string;
+  call?: string;
+}
+
+export interface ModelFailed {
+  kind: "model.failed";
+  turn: number;
+  provider: string;
+  model: string;
+  failure: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "malformed" | "network" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout";
+  message: string;
+  will_retry: boolean;
+  attempt?: number;
+  wait_ms?: number;
+}
+
+export interface ModelInfo {
+  name: string;
+  provider: string;
+  model: string;
+  context_tokens: number;
+  default: boolean;
+  healthy: boolean;
+}
+
+export interface ModelList {
+  models: (ModelInfo)[];
+}
+
+export interface ModelReplied {
+  kind: "model.replied";
+  turn: number;
+  provider: string;
+  model: string;
+  text?: string;
+  reasoning?: string;
+  calls?: (Call)[];
+  stop?: "content_filter" | "end" | "interrupted" | "length" | "tool_calls";
+  usage?: Usage;
+  cost_microusd?: number;
+  first_delta_ms?: number;
+  duration_ms?: number;
+  native?: Native | null;
+}
+
+export interface Moment {
+  session_id: string;
+  seq: number;
+  head_seq: number;
+  time_ms: number;
+  kind: string;
+  turns: (ShownTurn)[];
+  left_out: number;
+  unread: (string)[];
+  label: Label;
+  rules: (SessionRule)[];
+  runs: (RunThen)[];
+  changed: (ChangedFile)[];
+  lasting: (Lasting)[];
+}
+
+export interface Native {
+  dialect: string;
+  items: (unknown)[];
+}
+
+export interface NewMemory {
+  text: string;
+  kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  scope?: "channel" | "principal" | "session" | "workspace";
+  source?: string;
+  place?: number;
+  confidence_bps?: number;
+  valid_from_ms?: number;
+  valid_until_ms?: number;
+  ttl_ms?: number;
+  pinned?: boolean;
+}
+
+export interface NewPublisher {
+  name: string;
+  key: string;
+}
+
+export interface NewRule {
+  words: string;
+}
+
+export interface NewSecret {
+  name: string;
+  value: string;
+  scope?: string;
+  hosts?: (string)[] | null;
+  tools?: (string)[] | null;
+}
+
+export interface NewSkillState {
+  state: "enabled" | "quarantined" | "trusted";
+}
+
+export interface NewToken {
+  name: string;
+  scope: "connector" | "operator" | "owner" | "viewer" | "worker";
+  expires_ms?: number;
+}
+
+export interface NewValue {
+  name: string;
+  value: string;
+  scope?: string;
+}
+
+export interface Nothing {}
+
+export interface Pending {
+  server: string;
+  tool: string;
+  fingerprint: string;
+  new: boolean;
+  change: string;
+  words?: string;
+}
+
+export interface Permission {
+  tool: string;
+  kind: "effect" | "host" | "limit" | "read" | "secret" | "write";
+  value: string;
+}
+
+export interface Permit {
+  id: string;
+  tool: string;
+  principal: string;
+  what: string;
+  cedar: string;
+  covers: number;
+  examples: (string)[];
+  kept_narrow_by: (string)[];
+}
+
+export interface Pin {
+  seq: number;
+  removed?: boolean;
+}
+
+export interface Pinned {
+  pins: (number)[];
+}
+
+export interface Point {
+  kind: "constraint" | "course" | "decision" | "done" | "fact" | "question";
+  text: string;
+  seq?: number;
+  times?: number;
+}
+
+export interface PolicyInForce {
+  version: string;
+  preset: string;
+  folder: string;
+  policies: (Rule)[];
+  problems: (palyra_policy_sources_Problem)[];
+}
+
+export interface PolicyState {
+  version: string;
+  preset: string;
+}
+
+export interface Preview {
+  kind: "command" | "diff" | "request" | "text";
+  title: string;
+  body?: string;
+}
+
+export interface PreviewedReference {
+  reference: string;
+  kind: "diff" | "file" | "folder" | "memory" | "run" | "staged" | "url";
+  target?: string;
+  size?: number;
+  unit?: string;
+  characters?: number;
+  tokens?: number;
+  truncated?: boolean;
+  label?: Label;
+  warnings?: (string)[];
+  error?: string;
+  policies?: (string)[];
+}
+
+export interface Proposal {
+  name: string;
+  description: string;
+  version: string;
+  digest: string;
+  permissions: (Permission)[];
+  added: (Permission)[];
+  dropped?: (Permission)[];
+  changes?: { [name: string]: string };
+  updates: boolean;
+  signer: string;
+  publisher: string;
+  state: "enabled" | "quarantined" | "trusted";
+}
+
+export interface Publisher {
+  name: string;
+  key: string;
+}
+
+export interface PublisherList {
+  publishers: (Publisher)[];
+}
+
+export interface Purge {
+  memory_ids?: (string)[];
+  everything?: boolean;
+}
+
+export interface Purged {
+  removed: number;
+}
+
+export interface Ready {
+  status: "ready" | "unavailable";
+  reason?: string;
+}
+
+export interface Record {
+  name: string;
+  description: string;
+  version?: string;
+  digest: string;
+  folder: string;
+  files: { [name: string]: string };
+  granted?: (Permission)[];
+  state?: "enabled" | "quarantined" | "trusted";
+  vouched?: "" | "operator" | "publisher";
+  signer?: string;
+  signature?: string;
+  generated?: boolean;
+  installed_ms?: number;
+}
+
+export interface Reference {
+  kind: "diff" | "file" | "folder" | "memory" | "run" | "staged" | "url";
+  target?: string;
+  label?: Label;
+  size?: number;
+  unit?: "bytes" | "characters" | "files";
+  truncated?: boolean;
+  text?: string;
+  artifact?: string | null;
+  note?: string;
+}
+
+export interface ReferencesPreview {
+  references: (PreviewedReference)[];
+  characters: number;
+  tokens: number;
+  errors?: (string)[];
+}
+
+export interface Reloaded {
+  version: string;
+  added?: (string)[];
+  removed?: (string)[];
+  changed?: (string)[];
+  problems?: (palyra_policy_sources_Problem)[];
+}
+
+export interface Replayed {
+  session_id: string;
+  run_id?: string;
+  title?: string;
+  identical: boolean;
+  entries: number;
+  difference?: Difference | null;
+}
+
+export interface ReplyAbandoned {
+  kind: "reply.abandoned";
+  message_id: string;
+  reason: string;
+}
+
+export interface ReplySent {
+  kind: "reply.sent";
+  message_id: string;
+  native_id?: string;
+  possibly_duplicated?: boolean;
+}
+
+export interface Report {
+  version: string;
+  calls: number;
+  same: number;
+  newly_denied: Changed;
+  newly_allowed: Changed;
+  newly_asked: Changed;
+  hits: (Hit)[];
+  never_hit: (string)[];
+  not_asked: number;
+  unknown: number;
+  inexact: number;
+}
+
+export interface Resolve {
+  session_id?: string;
+  key?: string;
+  label?: string;
+  title?: string;
+  workspace?: string;
+  device?: string;
+  channel?: string;
+  must_exist?: boolean;
+}
+
+export interface Review {
+  decision: "accept" | "reject";
+}
+
+export interface Rewind {
+  to: number;
+  files?: boolean;
+  conversation?: boolean;
+  preview?: boolean;
+  stop?: boolean;
+  conflicts?: "abort" | "skip";
+}
+
+export interface Rewound {
+  session_id: string;
+  to: number;
+  seq?: number;
+  preview?: boolean;
+  files?: boolean;
+  conversation?: boolean;
+  changes?: (FileChange)[];
+  conflicts?: (Clash)[];
+  lasting?: (Lasting)[];
+  rules?: (string)[];
+  running?: (string)[];
+  turns_now?: number;
+  turns_then?: number;
+  diff?: string;
+}
+
+export interface RoutePlanned {
+  kind: "route.planned";
+  provider: string;
+  model: string;
+  reason: string;
+  fallbacks?: (string)[];
+}
+
+export interface Rule {
+  id: string;
+  effect: string;
+  reason: string;
+  file: string;
+  line: number;
+}
+
+export interface RuleList {
+  rules: (ShownRule)[];
+}
+
+export interface RunAccepted {
+  kind: "run.accepted";
+  origin?: "api" | "child" | "interactive" | "scheduled";
+  model?: string;
+  budgets?: Budgets;
+  parent_run_id?: string | null;
+  forked_run_id?: string | null;
+  policy?: string;
+}
+
+export interface RunCancelled {
+  kind: "run.cancelled";
+  reason?: string;
+}
+
+export interface RunCompleted {
+  kind: "run.completed";
+  text: string;
+}
+
+export interface RunFailed {
+  kind: "run.failed";
+  reason: string;
+  message: string;
+}
+
+export interface RunPage {
+  runs: (RunRow)[];
+  next: string | null;
+}
+
+export interface RunReplay {
+  run_id: string;
+  state: "done" | "failed" | "running";
+  replayed?: Replayed | null;
+  problem?: string;
+}
+
+export interface RunResumed {
+  kind: "run.resumed";
+  after: "approval" | "budget" | "child" | "crash" | "in_doubt" | "paused";
+  node?: string;
+}
+
+export interface RunRow {
+  run_id: string;
+  session_id: string;
+  principal: string;
+  origin: "api" | "child" | "interactive" | "scheduled";
+  state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
+  reason?: string;
+  created_ms: number;
+  started_ms?: number;
+  ended_ms?: number;
+  heartbeat_ms?: number;
+}
+
+export interface RunStarted {
+  kind: "run.started";
+  node?: string;
+}
+
+export interface RunThen {
+  run_id: string;
+  state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
+}
+
+export interface Said {
+  session_id: string;
+  title: string;
+  seq: number;
+  time_ms: number;
+  speaker: string;
+  snippet: string;
+  score: number;
+  parts: ScoreParts;
+  label: Label;
+  run_id: string;
+}
+
+export interface SaidPage {
+  found: (Said)[];
+  words_only?: string;
+  not_searched?: number;
+}
+
+export interface Scope {
+  paths?: (string)[];
+  workspace?: string;
+  program?: string;
+  command?: string;
+  hosts?: (string)[];
+  recipients?: (string)[];
+  secrets?: (string)[];
+  capabilities?: ("browser" | "fs.read" | "fs.write" | "memory" | "message" | "network" | "process" | "secrets")[];
+  harmless?: boolean;
+}
+
+export interface ScoreParts {
+  words: number;
+  meaning: number;
+  own: number;
+  neighbour: number;
+  recency: number;
+  confidence: number;
+}
+
+export interface Searched {
+  found: (Found)[];
+  threshold: number;
+  words_only?: string;
+}
+
+export interface Secret {
+  scope: string;
+  name: string;
+  size: "long" | "medium" | "short";
+  hosts: (string)[];
+  tools: (string)[];
+  created_ms: number;
+  updated_ms: number;
+  used_ms?: number;
+  readable?: boolean;
+}
+
+export interface ServerList {
+  servers: (ServerStatus)[];
+}
+
+export interface ServerStatus {
+  name: string;
+  state: "disabled" | "failed" | "ready" | "starting" | "stopped" | "waiting";
+  detail?: string;
+  transport?: "http" | "stdio";
+  server?: string;
+  protocol?: string;
+  tools?: (string)[];
+  pending?: (Pending)[];
+  problems?: (string)[];
+  starts?: number;
+  log?: string;
+  where?: string;
+  tier?: string;
+  fingerprint?: string;
+}
+
+export interface Session {
+  session_id: string;
+  key?: string | null;
+  label?: string;
+  title?: string;
+  owner: string;
+  device?: string;
+  channel?: string;
+  workspace?: string;
+  created_ms: number;
+  updated_ms: number;
+  archived?: boolean;
+  parent_id?: string;
+  parent_seq?: number;
+  fold_from?: number;
+  head_seq?: number;
+  active?: string;
+}
+
+export interface SessionBranched {
+  kind: "session.branched";
+  parent: string;
+  parent_seq: number;
+  child: string;
+}
+
+export interface SessionChanged {
+  kind: "session.changed";
+  title?: string | null;
+  archived?: boolean | null;
+}
+
+export interface SessionCompacted {
+  kind: "session.compacted";
+  summary: string;
+  upto_seq: number;
+  strategy?: string;
+  tokens_before?: number;
+  tokens_after?: number;
+  label?: Label;
+  from_seq?: number;
+  records?: number;
+  turns?: number;
+  points?: (Point)[];
+  pins?: (number)[];
+  kept_from?: number;
+  checkpoint?: number;
+  automatic?: boolean;
+  written_by?: "extractive" | "model";
+  fallback?: string;
+  provider?: string;
+  model?: string;
+  usage?: Usage;
+  cost_microusd?: number;
+  duration_ms?: number;
+}
+
+export interface SessionCreated {
+  kind: "session.created";
+  owner: string;
+  key?: string;
+  label?: string;
+  title?: string;
+  device?: string;
+  channel?: string;
+  workspace?: string;
+}
+
+export interface SessionPage {
+  sessions: (Session)[];
+  next: string | null;
+}
+
+export interface SessionPinned {
+  kind: "session.pinned";
+  accepted_seq: number;
+  removed?: boolean;
+}
+
+export interface SessionReset {
+  kind: "session.reset";
+}
+
+export interface SessionRestored {
+  kind: "session.restored";
+  to_seq: number;
+  changes?: (FileChange)[];
+  conversation?: boolean;
+  files?: boolean;
+  left?: (string)[];
+}
+
+export interface SessionRule {
+  rule_id: string;
+  words: string;
+}
+
+export interface SessionRuled {
+  kind: "session.ruled";
+  rule_id: string;
+  words: string;
+  removed?: boolean;
+}
+
+export interface SessionUncompacted {
+  kind: "session.uncompacted";
+  compactions: (number)[];
+}
+
+export interface Shadow {
+  verdict: "allow" | "ask" | "deny";
+  reason: string;
+  policies?: (string)[];
+  policy_version?: string;
+}
+
+export interface Shadowed {
+  named: string;
+  version: string;
+  versions: (string)[];
+  calls: number;
+  same: number;
+  denied: Changed;
+  allowed: Changed;
+  asked: Changed;
+}
+
+export interface ShownCall {
+  call_id: string;
+  tool: string;
+  arguments: { [name: string]: unknown };
+  outcome?: string;
+  text?: string;
+  undone?: boolean;
+}
+
+export interface ShownRule {
+  rule_id: string;
+  words: string;
+  means: string;
+  cedar: string;
+  created_ms: number;
+}
+
+export interface ShownSkill {
+  skill: Listed;
+  permissions: (string)[];
+  tools?: (ToolEntry)[];
+  instructions?: string;
+}
+
+export interface ShownTurn {
+  seq: number;
+  who: "model" | "summary" | "user";
+  text?: string;
+  run_id?: string;
+  notes?: (string)[];
+  calls?: (ShownCall)[];
+}
+
+export interface Side {
+  kind: string;
+  at?: unknown;
+  body?: unknown;
+}
+
+export interface SkillList {
+  skills: (Listed)[];
+}
+
+export interface SkillSource {
+  path: string;
+  confirm?: string;
+}
+
+export interface Status {
+  version: string;
+  url: string;
+  home: string;
+  workspace: string;
+  models: (ModelInfo)[];
+  policy: PolicyState;
+  tools: (string)[];
+  runs_working: number;
+  watchers: number;
+  entries: number;
+  notes: (string)[];
+  started_ms: number;
+  uptime_ms: number;
+}
+
+export interface Stopped {
+  cancelled: (string)[];
+}
+
+export interface StoredFile {
+  artifact: string;
+  name: string;
+  media_type: string;
+  size: number;
+  reads_as: "description" | "image" | "text";
+  width?: number;
+  height?: number;
+  characters?: number;
+  note?: string;
+}
+
+export interface Subject {
+  tool: string;
+  kind: "command" | "host" | "path_prefix" | "program" | "tool";
+  value?: string;
+}
+
+export interface Submission {
+  text: string;
+  run_id?: string;
+  mode?: "collect" | "followup" | "interrupt" | "steer";
+  model?: string;
+  origin?: "api" | "child" | "interactive" | "scheduled";
+  attachments?: (Attaching)[];
+}
+
+export interface Submitted {
+  run_id: string;
+  session_id: string;
+  submission_id: string;
+  state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
+  outcome: "joined" | "queued" | "repeated" | "started";
+  seq: number;
+}
+
+export interface Suggestion {
+  cedar: string;
+  permits: (Permit)[];
+  left: (Left)[];
+  approved: number;
+  denied: number;
+  already: number;
+  passing: number;
+}
+
+export interface TaskFinished {
+  kind: "task.finished";
+  task_id: string;
+  task_kind: string;
+  outcome: "cancelled" | "done" | "expired" | "failed";
+  message?: string;
+}
+
+export interface Token {
+  token_id: string;
+  name: string;
+  principal: string;
+  scope: "connector" | "operator" | "owner" | "viewer" | "worker";
+  created_ms: number;
+  expires_ms?: number;
+  used_ms?: number;
+  revoked_ms?: number;
+}
+
+export interface TokenBill {
+  turns: (BilledTurn)[];
+}
+
+export interface TokenList {
+  tokens: (Token)[];
+}
+
+export interface ToolDecided {
+  kind: "tool.decided";
+  call_id: string;
+  verdict: "allow" | "ask" | "deny";
+  reason: string;
+  by?: "catalogue" | "grant" | "hard_rule" | "policy" | "rule";
+  policies?: (string)[];
+  policy_version?: string;
+  shadow?: Shadow | null;
+}
+
+export interface ToolEntry {
+  name: string;
+  description: string;
+  module: string;
+  effect: "idempotent" | "once" | "pure";
+  arguments?: { [name: string]: unknown };
+  wants?: Wants;
+  limits?: Bounds;
+}
+
+export interface ToolFinished {
+  kind: "tool.finished";
+  call_id: string;
+  outcome: "cancelled" | "denied" | "error" | "interrupted" | "ok" | "skipped" | "timeout" | "unknown";
+  text?: string;
+  data?: unknown;
+  images?: (Attachment)[];
+  artifact?: string | null;
+  size?: number;
+  duration_ms?: number;
+  changes?: (FileChange)[];
+  label?: Label;
+  attestation?: Attestation | null;
+}
+
+export interface ToolList {
+  tools: (ToolSpec)[];
+}
+
+export interface ToolProgress {
+  kind: "tool.progress";
+  run_id: string;
+  call_id: string;
+  text: string;
+}
+
+export interface ToolProposed {
+  kind: "tool.proposed";
+  call_id: string;
+  tool: string;
+  arguments: { [name: string]: unknown };
+  effect?: "idempotent" | "once" | "pure" | "reversible";
+  scope?: Scope;
+  asked?: Circumstances | null;
+}
+
+export interface ToolSpec {
+  name: string;
+  description: string;
+  parameters: { [name: string]: unknown };
+  effect: "idempotent" | "once" | "pure" | "reversible";
+  capabilities?: ("browser" | "fs.read" | "fs.write" | "memory" | "message" | "network" | "process" | "secrets")[];
+  limits?: Limits;
+  tier?: "A" | "B" | "C" | "none";
+  source?: string;
+  yields?: Label;
+}
+
+export interface ToolStarted {
+  kind: "tool.started";
+  call_id: string;
+  key: string;
+  attempt?: number;
+}
+
+export interface ToolUndone {
+  kind: "tool.undone";
+  call_id: string;
+  changes: (FileChange)[];
+  tool?: string;
+  why?: "settled" | "undo";
+}
+
+export interface Uncompacted {
+  compactions: (number)[];
+}
+
+export interface Undo {
+  call_id?: string;
+  run_id?: string;
+  dry_run?: boolean;
+  force?: boolean;
+}
+
+export interface Undone {
+  calls: (string)[];
+  changes: (FileChange)[];
+  dry_run?: boolean;
+  diff?: string;
+  conflicts?: (string)[];
+}
+
+export interface Usage {
+  input_tokens?: number;
+  output_tokens?: number;
+  cached_tokens?: number;
+  cache_write_tokens?: number;
+  reasoning_tokens?: number;
+}
+
+export interface UsageList {
+  usage: (UsageRow)[];
+}
+
+export interface UsageRow {
+  group: string;
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  cost_microusd: number;
+  duration_ms: number;
+  first_delta_ms: number;
+}
+
+export interface VaultState {
+  state: "empty" | "locked" | "open";
+  why: string;
+  secrets: (Secret)[];
+}
+
+export interface Verified {
+  ok: boolean;
+  entries: number;
+  tapes: number;
+  bad: Bad | null;
+  pages: (string)[];
+  guards: (string)[];
+}
+
+export interface Wants {
+  hosts?: (string)[];
+  read?: (string)[];
+  write?: (string)[];
+  secrets?: (string)[];
+}
+
+export interface palyra_policy_sources_Problem {
+  file: string;
+  line: number;
+  message: string;
+}
+
+export interface palyra_runtime_memory_Change {
+  text?: string | null;
+  kind?: "constraint" | "decision" | "fact" | "preference" | "procedure" | null;
+  confidence_bps?: number | null;
+  valid_until_ms?: number | null;
+  pinned?: boolean | null;
+}
+
+export interface palyra_transports_http_errors_Problem {
+  code: string;
+  message: string;
+  retryable: boolean;
+  details: { [name: string]: unknown };
+}
+
+export interface palyra_transports_http_sessions_Change {
+  title?: string | null;
+  archived?: boolean | null;
+}
+
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentClosed | TaskFinished | AdminChanged | JournalCheckpointed;
+
+export type LiveEvent = ModelDelta | ToolProgress;

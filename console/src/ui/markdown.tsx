@@ -1,0 +1,146 @@
+// Markdown as elements, never as HTML: whatever a model or a page writes can only become the few elements made here.
+import type { ComponentChildren, JSX, VNode } from "preact";
+import { memo } from "preact/compat";
+import { Code } from "./code";
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
+const LONGEST_NESTING = 8;
+
+/** Paragraph-sized pieces, so that while text streams only the last one is made anew. */
+export function pieces(text: string): string[] {
+  const found: string[] = [];
+  let begun: string[] = [];
+  let fence = "";
+  for (const line of text.split("\n")) {
+    const mark = FENCE.exec(line)?.[1];
+    if (fence) {
+      if (mark && mark[0] === fence[0] && mark.length >= fence.length && line.trim() === mark) fence = "";
+    } else if (mark) fence = mark;
+    if (!fence && !mark && !line.trim()) {
+      if (begun.length) found.push(begun.join("\n"));
+      begun = [];
+    } else begun.push(line);
+  }
+  if (begun.length) found.push(begun.join("\n"));
+  return found;
+}
+
+const Piece = memo(({ text }: { text: string }) => <>{blocks(text.split("\n"), 0)}</>);
+
+export function Markdown({ text }: { text: string }): VNode {
+  return (
+    <div class="prose" dir="auto">
+      {pieces(text).map((each, at) => (
+        <Piece key={at} text={each} />
+      ))}
+    </div>
+  );
+}
+
+function blocks(lines: string[], depth: number): ComponentChildren[] {
+  const out: ComponentChildren[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const line = lines[at]!;
+    const take = (test: (line: string) => boolean): string[] => {
+      const begin = at;
+      while (at < lines.length && test(lines[at]!)) at++;
+      return lines.slice(begin, at);
+    };
+    const fence = FENCE.exec(line);
+    if (fence) {
+      at++;
+      const mark = fence[1]!;
+      const body = take((each) => !(each.trim().startsWith(mark) && each.trim().replaceAll(mark[0]!, "") === ""));
+      at++;
+      out.push(<Code text={body.join("\n")} language={fence[2] ?? ""} />);
+    } else if (/^#{1,6}\s/.test(line)) {
+      const level = line.indexOf(" ");
+      // A page has its own headings; those of a text stand below them.
+      const Tag = `h${Math.min(6, level + 2)}` as "h3";
+      out.push(<Tag>{inline(line.slice(level).trim())}</Tag>);
+      at++;
+    } else if (/^ {0,3}([-*_])( *\1){2,} *$/.test(line)) {
+      out.push(<hr />);
+      at++;
+    } else if (/^ {0,3}>/.test(line) && depth < LONGEST_NESTING) {
+      const inner = take((each) => /^ {0,3}>/.test(each)).map((each) => each.replace(/^ {0,3}> ?/, ""));
+      out.push(<blockquote>{blocks(inner, depth + 1)}</blockquote>);
+    } else if (ITEM.test(line) && depth < LONGEST_NESTING) {
+      out.push(list(take((each) => ITEM.test(each) || /^\s+\S/.test(each) || !each.trim()), depth));
+    } else if (line.includes("|") && /^[\s|:-]*-[\s|:-]*$/.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("|")) {
+      out.push(table(take((each) => each.includes("|"))));
+    } else if (!line.trim()) at++;
+    else {
+      const first = at++;
+      while (at < lines.length && lines[at]!.trim() && !startsBlock(lines[at]!)) at++;
+      out.push(<p>{inline(lines.slice(first, at).join("\n"))}</p>);
+    }
+  }
+  return out;
+}
+
+const ITEM = /^( *)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+
+function startsBlock(line: string): boolean {
+  return FENCE.test(line) || /^#{1,6}\s/.test(line) || ITEM.test(line) || /^ {0,3}>/.test(line);
+}
+
+function list(lines: string[], depth: number): VNode {
+  const first = ITEM.exec(lines[0]!)!;
+  const indent = first[1]!.length;
+  const items: string[][] = [];
+  for (const line of lines) {
+    const found = ITEM.exec(line);
+    if (found && found[1]!.length <= indent) items.push([found[3]!]);
+    else items.at(-1)!.push(line.slice(Math.min(indent + 2, line.length - line.trimStart().length)));
+  }
+  const children = items.map((item) => {
+    const task = /^\[([ xX])\]\s+(.*)$/.exec(item[0]!);
+    if (task) item[0] = `${task[1] === " " ? "☐" : "☑"} ${task[2]}`;
+    return <li>{item.length === 1 ? inline(item[0]!) : blocks(item, depth + 1)}</li>;
+  });
+  return /\d/.test(first[2]!) ? <ol start={parseInt(first[2]!, 10)}>{children}</ol> : <ul>{children}</ul>;
+}
+
+function table(lines: string[]): VNode {
+  const cells = (line: string) => line.trim().replace(/^\||\|$/g, "").split("|").map((each) => each.trim());
+  const [head, , ...rows] = lines;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="table">
+      <table>
+        <thead><tr>{cells(head!).map((each) => <th>{inline(each)}</th>)}</tr></thead>
+        <tbody>{rows.map((row) => <tr>{cells(row).map((each) => <td>{inline(each)}</td>)}</tr>)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+const INLINE =
+  /(`{1,8})([\s\S]{0,2000}?[^`])\1(?!`)|!?\[([^\]\n]{0,500})\]\(\s*<?([^\s()<>]{1,2000}(?:\([^\s()<>]*\))?)>?[^)\n]{0,200}\)|\*\*(?=\S)([\s\S]{1,2000}?\S)\*\*|~~(?=\S)([\s\S]{1,2000}?\S)~~|(?<![\w*])\*(?=[^\s*])([^*\n]{0,1000}?[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]{0,1000}?[^\s_])_(?![\w_])|\bhttps?:\/\/[^\s<>"')\]]{1,2000}[^\s<>"')\].,;:!?]/g;
+
+function inline(text: string, depth = 0): ComponentChildren[] {
+  if (depth > LONGEST_NESTING) return [text];
+  const out: ComponentChildren[] = [];
+  let end = 0;
+  for (const found of text.matchAll(INLINE)) {
+    if (found.index > end) out.push(text.slice(end, found.index));
+    end = found.index + found[0].length;
+    const [whole, , code, label, target, strong, struck, starred, lined] = found;
+    if (code !== undefined) out.push(<code>{code.trim() || code}</code>);
+    else if (target !== undefined) out.push(<Link target={target}>{label ? inline(label, depth + 1) : target}</Link>);
+    else if (strong !== undefined) out.push(<strong>{inline(strong, depth + 1)}</strong>);
+    else if (struck !== undefined) out.push(<s>{inline(struck, depth + 1)}</s>);
+    else if (starred ?? lined) out.push(<em>{inline((starred ?? lined)!, depth + 1)}</em>);
+    else out.push(<Link target={whole}>{whole}</Link>);
+  }
+  if (end < text.length) out.push(text.slice(end));
+  return out;
+}
+
+/** Only addresses of the web and of mail lead anywhere; the title says where, whatever the words say. Images are links: nothing is loaded. */
+function Link({ target, children }: { target: string; children: ComponentChildren }): JSX.Element {
+  if (!/^(https?:\/\/|mailto:)/i.test(target)) return <span class="dead-link">{children} ({target})</span>;
+  return (
+    <a href={target} target="_blank" rel="noopener noreferrer" title={target}>{children}</a>
+  );
+}

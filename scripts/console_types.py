@@ -1,0 +1,72 @@
+"""Writes the console's types from the daemon's own schema, so that a screen cannot expect what the wire does not carry.
+
+`python scripts/console_types.py` writes console/src/types.ts; with `--check` it only says whether that is up to date.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from palyra.domain.events import LiveEvent
+from palyra.transports.http import openapi, table
+
+TARGET = Path(__file__).parent.parent / "console" / "src" / "types.ts"
+_HEAD = "// Written by scripts/console_types.py from the daemon's schema. What has a default may be absent on the wire.\n"
+_REF = "#/components/schemas/{name}"
+_PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+
+
+def text() -> str:
+    schemas: dict[str, Any] = openapi.document(table.ROUTES, "")["components"]["schemas"]
+    (live,), more = msgspec.json.schema_components([LiveEvent], ref_template=_REF)
+    schemas = {**schemas, **more}
+    parts = [_HEAD]
+    parts += [f"export interface {_name(name)} {_object(schemas[name])}\n" for name in sorted(schemas)]
+    parts.append(f"export type AnyEvent = {_type(schemas['Entry']['properties']['event'])};\n")
+    parts.append(f"export type LiveEvent = {_type(live)};\n")
+    return "\n".join(parts)
+
+
+def _name(component: str) -> str:
+    """Names of two modules that would be the same are written with dots."""
+    return re.sub(r"\W+", "_", component)
+
+
+def _object(schema: dict[str, Any]) -> str:
+    required = set(schema.get("required", ()))
+    lines = [
+        f"  {name}{'' if name in required or (name == 'kind' and 'enum' in each) else '?'}: {_type(each)};"
+        for name, each in schema.get("properties", {}).items()
+    ]
+    return "{\n" + "\n".join(lines) + "\n}" if lines else "{}"
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return _name(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return " | ".join(msgspec.json.encode(value).decode() for value in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(_type(each) for each in schema["anyOf"])
+    kind = schema.get("type")
+    if kind == "array":
+        return f"({_type(schema.get('items') or {})})[]"
+    if kind == "object":
+        inner = schema.get("additionalProperties")
+        return f"{{ [name: string]: {_type(inner) if isinstance(inner, dict) else 'unknown'} }}"
+    return _PLAIN.get(kind or "", "unknown")
+
+
+def main() -> int:
+    written = text()
+    if "--check" in sys.argv[1:]:
+        return 0 if TARGET.exists() and TARGET.read_text() == written else 1
+    TARGET.write_text(written)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The console in a real Chromium, against a real daemon, used as a person would. What a page throws or refuses fails the test."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from palyra.tools.browser import finding
+from palyra.tools.browser.finding import Installed
+from palyra.transports.http.console import FOLDER
+from tests.daemon import DaemonProcess
+
+AXE = Path(__file__).parent.parent / "console" / "node_modules" / "axe-core" / "axe.min.js"
+WAIT_MS = 15_000
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    found = finding.find(os.environ)
+    if not isinstance(found, Installed):
+        pytest.fail(f"{found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})")
+    if not (FOLDER / "index.html").exists():
+        pytest.fail("the console is not built: run `make console`")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Person:
+    """Somebody at a browser: a context of their own, and the pages (tabs) they open."""
+
+    def __init__(self, context: BrowserContext, daemon: DaemonProcess) -> None:
+        self.context = context
+        self.daemon = daemon
+        self.complaints: list[str] = []
+        context.set_default_timeout(WAIT_MS)
+
+    def tab(self, path: str = "/") -> Page:
+        page = self.context.new_page()
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("console", self._said)
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        page.goto(self.daemon.url + path)
+        return page
+
+    def log_in(self, path: str = "") -> Page:
+        """Through the link that `palyra login` prints."""
+        link = self.daemon.post("/v1/login-links")["url"]
+        page = self.tab(link.removeprefix(self.daemon.url))
+        page.get_by_role("textbox", name="Message").wait_for()
+        if path:
+            page.goto(self.daemon.url + path)
+        return page
+
+    def _said(self, message: ConsoleMessage) -> None:
+        text = message.text
+        # What the browser itself says of connections that a test has cut.
+        if message.type == "error" and "Failed to load resource" not in text and "WebSocket connection to" not in text:
+            self.complaints.append(text)
+
+
+@contextmanager
+def person(browser: Browser, daemon: DaemonProcess, **more: Any) -> Iterator[Person]:
+    context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **more})
+    try:
+        somebody = Person(context, daemon)
+        yield somebody
+        assert somebody.complaints == []
+    finally:
+        context.close()
+
+
+def say(page: Page, text: str) -> None:
+    box = page.get_by_role("textbox", name="Message")
+    box.fill(text)
+    box.press("Enter")
+
+
+def serious(page: Page) -> list[str]:
+    """What axe finds that keeps somebody out, with where it stands."""
+    # Through the debugger: the page's own content policy lets no script in.
+    page.evaluate(AXE.read_text() + "\n;0")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
