@@ -146,10 +146,10 @@ def test_tools_are_cleaned_bounded_and_refused_with_a_reason(tmp_path: Path) -> 
                 with pytest.raises(InvalidInput) as refusal:
                     tools[name].parse({"a": "x"})
                 assert "cannot be used" in refusal.value.message
-            began = time.monotonic()
+            began = time.process_time()
             with pytest.raises(InvalidInput):
                 tools["slow_pattern"].parse({"a": "a" * 5000 + "!"})
-            assert time.monotonic() - began < 1
+            assert time.process_time() - began < 1
 
     run(work)
 

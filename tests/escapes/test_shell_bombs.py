@@ -305,9 +305,9 @@ def test_nothing_outlives_a_daemon_that_is_killed(here: World, who: str, most: T
         _until(lambda: (here.work / "up").exists() and len(here.processes()) >= 6)
         before = _temporary_folders()
         os.kill(_only_child(daemon), signal.SIGKILL)
-        _until(lambda: here.processes() == [], seconds=2)
+        _until(lambda: here.processes() == [])
         # The one folder that this command had in tier B is gone as well.
-        _until(lambda: most == "C" or len(before - _temporary_folders()) >= 1, seconds=2)
+        _until(lambda: most == "C" or len(before - _temporary_folders()) >= 1)
     finally:
         os.kill(daemon, signal.SIGKILL)
         os.waitpid(daemon, 0)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from palyra.domain.hands import Hands
+from tests.faults import eventually
 
 
 def test_results_and_errors_come_back_to_whoever_asked() -> None:
@@ -48,13 +49,18 @@ def test_there_are_never_more_threads_than_allowed() -> None:
     hands = Hands("test", least=1, most=3)
     free = threading.Event()
 
+    def running() -> int:
+        return sum(thread.name.startswith("test_") for thread in threading.enumerate())
+
     async def run() -> int:
-        stuck = [hands.do(free.wait, 10) for _ in range(20)]
+        stuck = [hands.do(free.wait, 20) for _ in range(20)]
+        await eventually(lambda: running() >= 3, "as many threads as allowed are stuck")
+        # Time enough for another look at what is stuck.
         await asyncio.sleep(0.2)
-        running = sum(thread.name.startswith("test_") for thread in threading.enumerate())
+        most = running()
         free.set()
         await asyncio.gather(*stuck)
-        return running
+        return most
 
     assert asyncio.run(run()) == 3
     hands.close()
