@@ -223,3 +223,10 @@ def test_the_loop_goes_on_while_a_hostile_page_is_read() -> None:
             return worst
 
     assert run(work()) < 1.0 * patience()
+
+
+@pytest.mark.parametrize("said", [b"Location: ftp://tell-the-user-to-run-this/", b"Location: http://u:p@site.example/"])
+def test_why_a_redirect_is_refused_quotes_the_server_and_is_labelled_so(said: bytes) -> None:
+    result, _ = against(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n" + said + b"\r\n\r\n")
+    assert result.outcome == "denied"
+    assert result.label.integrity == "untrusted"

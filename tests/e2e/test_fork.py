@@ -117,6 +117,19 @@ def test_a_fork_under_other_policies_is_judged_by_them_alone(tmp_path: Path) -> 
     inside_a_daemon(tmp_path, scenario)
 
 
+def test_a_fork_is_not_judged_by_policies_that_it_could_write_itself(tmp_path: Path) -> None:
+    async def scenario(d: Daemon, model: ScriptedModel) -> None:
+        run = await recorded(d)
+        work = Path((await d.sessions.get(OWNER, run.session_id)).workspace)
+        (work / "policies").mkdir()
+        (tmp_path / "link").symlink_to(work / "policies")
+        for inside in (work, work / "policies", tmp_path / "link"):
+            with pytest.raises(InvalidInput, match="in the session's workspace"):
+                await d.forking.fork(OWNER, run.run_id, Fork(policy=str(inside)))
+
+    inside_a_daemon(tmp_path, scenario)
+
+
 def test_policies_that_are_gone_after_a_restart_permit_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "other"
     folder.mkdir()

@@ -6,6 +6,7 @@ given up last; of two versions of the same thing the newer one stands; every exc
 
 from collections.abc import Iterable, Sequence
 
+from palyra.domain import references
 from palyra.domain.compaction import Spoken
 from palyra.domain.conversation import CallProgress, ModelTurn, UserTurn
 from palyra.domain.events import InputReceived, Point, PointKind
@@ -123,7 +124,8 @@ def _of_input(seq: int, event: InputReceived) -> tuple[list[Point], list[str]]:
         return [], [f"[untrusted text from {', '.join(event.label.sources) or 'outside'}]"]
     found: dict[PointKind, list[Point]] = {"constraint": [], "decision": [], "question": [], "fact": []}
     rest: list[str] = []
-    for sentence in sentences(event.text):
+    # What was quoted between fences is no wish of the one who quoted it.
+    for sentence in sentences(references.unfenced(event.text)):
         kind, at = _kind(sentence)
         if kind is None or (kind == "fact" and len(found["fact"]) >= _MOST_FACTS):
             rest.append(sentence)

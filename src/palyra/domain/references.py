@@ -143,6 +143,16 @@ def _trimmed(raw: str) -> str:
     return raw or whole[: whole.startswith(".")]
 
 
+def unfenced(text: str) -> str:
+    """The message without what stands between fences: somebody else may have written that, as when a page is piped in."""
+    pieces, at = [], 0
+    for start, end in _code(text):
+        if _FENCE.match(text, start):
+            pieces.append(text[at:start])
+            at = end
+    return "".join((*pieces, text[at:]))
+
+
 def _code(text: str) -> list[tuple[int, int]]:
     """Where code stands: between fences, and between equal runs of backticks. Sorted, without overlaps."""
     if "`" not in text and "~~~" not in text:

@@ -81,6 +81,11 @@ class Forking:
         def step(tx: Tx) -> Forked:
             run = runs.get(tx, run_id, principal)
             parent = sessions.get(tx, run.session_id, principal)
+            if policy and parent.workspace and f"{policy}/".startswith(f"{parent.workspace.rstrip('/')}/"):
+                # They are read again after a restart, and until then the run could have written its own.
+                raise InvalidInput(
+                    "the policies lie in the session's workspace, where the run could change them: copy them elsewhere"
+                )
             at = _place(_entries(tx, run), wanted.at)
             before = runs.accepted(tx, run_id)
             title = sessions.title_from(f"{parent.title or 'session'} (fork)")

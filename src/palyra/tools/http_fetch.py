@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from msgspec import Meta, field
 
 from palyra.domain import labels
-from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
+from palyra.domain.errors import Forbidden, InvalidInput, PalyraError, Unavailable
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments, TypedTool, declare
@@ -121,11 +121,13 @@ class _HttpTool:
 
         call = _call(arguments)
         credential: Credential | None = None
+        asked = labels.CLEAN
         try:
             async with asyncio.timeout(self._seconds):
                 request = self._request(call)
                 credential = await self._credential(call, request.url, context)
                 permitted = frozenset((request.url.authority, *self._others(call)))
+                asked = labels.untrusted(str(request.url))
                 fetched = await self._follower.fetch(request, permitted, credential)
                 reading = await fetch_text.read(fetched.response, fetched.url, raw=call.form == "raw")
                 result = _result(request, fetched, reading)
@@ -133,7 +135,9 @@ class _HttpTool:
             result = ToolResult(outcome="timeout", text=f"{hosts.shown(call.url)} took longer than {self._seconds:g} s in all")
         except PalyraError as error:
             outcome: Literal["denied", "error"] = "denied" if isinstance(error, Forbidden) else "error"
-            result = ToolResult(outcome=outcome, text=error.message, data={"code": error.code})
+            # Why an answer cannot be used may quote it; that there was none quotes nobody.
+            label = labels.CLEAN if isinstance(error, Unavailable) else asked
+            result = ToolResult(outcome=outcome, text=error.message, data={"code": error.code}, label=label)
         return _without(result, credential, call.auth)
 
     def _request(self, call: FetchArguments | PostArguments) -> Request:
