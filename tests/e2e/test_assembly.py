@@ -201,4 +201,7 @@ def test_the_bill_of_a_run_is_told(tmp_path: Path) -> None:
         assert shown.returncode == 0
         assert all(word in shown.stdout for word in ("turn 1:", "turn 2:", "project", "AGENTS.md", "instructions"))
         assert json.loads(palyra(daemon.home, "why-tokens", run, "--json").stdout)["turns"] == turns
+        assert palyra(daemon.home, "why-tokens", run[:22].lower()).stdout == shown.stdout
         assert palyra(daemon.home, "why-tokens", "01M7FSFWVGW7EC7D3EZJ8SEVE9").returncode != 0
+        lost = palyra(daemon.home, "why-tokens", "01M7FSFWVGW7")
+        assert (lost.returncode, "palyra usage --by run" in lost.stderr) == (3, True)

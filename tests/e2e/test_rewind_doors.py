@@ -99,7 +99,8 @@ def test_the_command_line_shows_asks_goes_back_and_says_the_way_forward(daemon: 
     shown = _cli(daemon, "rewind", session_id, str(seq), "--preview")
     assert "-two" in shown
     assert "+one" in shown
-    _cli(daemon, "rewind", session_id, str(seq), stdin="n\n", code=130)
+    assert "nothing was done" in _cli(daemon, "rewind", session_id, str(seq), stdin="n\n", code=130)
+    assert "--yes" in _cli(daemon, "rewind", session_id, str(seq), stdin="", code=2)
     assert _text(daemon) == "two\n"
     said = _cli(daemon, "rewind", session_id, str(seq), stdin="y\n")
     assert _text(daemon) == "one\n"

@@ -303,7 +303,7 @@ def chain(state: State) -> Iterator[Finding]:
         return
     report = next(step for step in verify_file(journal) if isinstance(step, Verified))
     if report.ok:
-        yield Finding(name="journal", state="ok", detail=f"{words.count(report.entries)} entries, whole")
+        yield Finding(name="journal", state="ok", detail=f"{words.counted(report.entries, 'entry', 'entries')}, whole")
         return
     bad = report.bad
     what = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from palyra.cli import client, exits, words
+from palyra.cli import client, exits, naming, words
 from palyra.cli.commands import command
 from palyra.cli.http import Message, Stopped
 from palyra.cli.safe_text import one_line
@@ -35,7 +35,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 @click.option("--policy", default="", metavar="FOLDER", help="A folder of policies to be in force instead.")
 def fork(state: State, run: str, at: int, model: str, policy: str) -> int:
     folder = str(Path(policy).resolve()) if policy else ""
-    forked = client.fork(state.api, run, Forked, at=at, model=model, policy=folder)
+    forked = client.fork(state.api, naming.run(state.api, run), Forked, at=at, model=model, policy=folder)
     if not state.out.as_json:
         state.out.note(f"forked behind entry {forked.at} into session {forked.session_id}")
     asked = _until_it_rests(state, forked)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from palyra import config as configuration
 from palyra.cli import admin_client, daemon_process, discovery, mcp_program
 from palyra.cli.commands import group, verb
+from palyra.cli.confirming import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
@@ -112,7 +113,7 @@ def accept(state: State, name: str, tools: tuple[str, ...], yes: bool) -> None:
         if state.out.as_json or not sys.stdin.isatty():
             raise InvalidInput(f"look at `palyra mcp show {name}`, then give --yes")
         _show_pending(state, chosen)
-        click.confirm(f"offer {len(chosen)} of {name}'s tools to the agent?", abort=True)
+        confirm(f"offer {len(chosen)} of {name}'s tools to the agent?")
     # Exactly what was shown: one fingerprint for all of it, or one for each.
     prints = [found.fingerprint] if len(chosen) == len(found.pending) else [each.fingerprint for each in chosen]
     for fingerprint in prints:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from palyra import config
 from palyra.cli import discovery, naming, words
 from palyra.cli.commands import group, verb
+from palyra.cli.confirming import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.domain.errors import InvalidInput, PalyraError
@@ -243,8 +244,8 @@ def purge(state: State, memory_ids: tuple[str, ...], everything: bool, yes: bool
         raise InvalidInput("name what is to go: one or more ids, or --everything")
     whole = [_id(state, each) for each in memory_ids]
     if not yes:
-        what = "everything that is remembered" if everything else f"{len(whole)} items with all their versions"
-        click.confirm(f"remove {what} for good?", abort=True, err=True)
+        what = "everything that is remembered" if everything else f"{', '.join(whole)} with all versions"
+        confirm(f"remove {what} for good?")
     done = state.api.post("/v1/memory/purge", _Purged, {"memory_ids": whole, "everything": everything}, timeout_s=600)
     if state.out.as_json:
         state.out.json(done)

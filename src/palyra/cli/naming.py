@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 
-from palyra.cli import client
+from palyra.cli import admin_client, client
 from palyra.cli.http import Api
 from palyra.domain import ids
 from palyra.domain.errors import InvalidInput, NotFound
@@ -13,6 +14,7 @@ _SHORTEST = 6
 _PART = re.compile(r"[0-9A-HJKMNP-TV-Z]{6,25}")
 _MOST_APPROVALS = 500
 _MOST_SESSIONS = 1_000
+_MOST_RUNS = 500
 _MOST_NAMED = 5
 
 
@@ -47,6 +49,12 @@ def _approvals(api: Api, pending: str) -> Iterable[str]:
 def grant(api: Api, given: str) -> str:
     """The id of a grant, which is that of the approval it was given in."""
     return _whole(given, "grant", "palyra approvals grants", (lambda: (each.approval_id for each in client.grants(api)),))
+
+
+def run(api: Api, given: str) -> str:
+    """The id of a run. One in which no model was asked has no usage, and is known by its whole id only."""
+    used = partial(admin_client.usage, api, "run", limit=_MOST_RUNS)
+    return _whole(given, "run", "palyra usage --by run", (lambda: (each.group for each in used()),))
 
 
 def memory(given: str, listed: Callable[[], Iterable[str]]) -> str:

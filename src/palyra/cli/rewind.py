@@ -4,6 +4,7 @@ import click
 
 from palyra.cli import entry_lines, naming, travel_client, words
 from palyra.cli.commands import command, verb
+from palyra.cli.confirming import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.sessions import sessions
 from palyra.cli.state import State
@@ -56,7 +57,7 @@ def rewind(
         if preview:
             return
         _check(planned, stop=stop, skip=skip_conflicts)
-        click.confirm("take this back?", abort=True, err=True)
+        confirm("take this back?")
     done = travel_client.rewind(state.api, whole, **wanted)
     if state.out.as_json:
         state.out.json(done)

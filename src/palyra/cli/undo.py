@@ -25,10 +25,11 @@ _UNDONE = "undone already"
 def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool, force: bool) -> None:
     if call_id and run_id:
         raise InvalidInput("give --call or --run, not both")
+    run_id = naming.run(state.api, run_id) if run_id else ""
     place = _place(state.api, session_id, call_id, run_id)
     try:
         undone = client.undo(
-            state.api, place.session.session_id, call_id=place.call_id, run_id=run_id.upper(), dry_run=dry_run, force=force
+            state.api, place.session.session_id, call_id=place.call_id, run_id=run_id, dry_run=dry_run, force=force
         )
     except Conflict as error:
         raise explained(error, "--force") from error

@@ -132,7 +132,7 @@ def status(state: State) -> None:
         ["tools", ", ".join(found.tools)],
         ["runs working", str(found.runs_working)],
         ["watchers", str(found.watchers)],
-        ["journal", f"{words.count(found.entries)} entries"],
+        ["journal", words.counted(found.entries, "entry", "entries")],
     ]
     for name, value in rows:
         state.out.line(f"{state.out.style(f'{name:<13}', 'bold')} {clean(value)}")

@@ -3,7 +3,7 @@
 import click
 from msgspec import Struct
 
-from palyra.cli import client, words
+from palyra.cli import naming, words
 from palyra.cli.commands import command
 from palyra.cli.http import Api
 from palyra.cli.safe_text import one_line
@@ -16,7 +16,7 @@ class _Bill(Struct, frozen=True):
     turns: list[BilledTurn]
 
 
-@command("why-tokens", help="What the prompts of a run were made of, turn by turn.")
+@command("why-tokens", help="What the prompts of a run were made of, turn by turn. `palyra usage --by run` lists runs.")
 @click.argument("run_id", metavar="RUN")
 @click.option("--all", "every", is_flag=True, help="Every turn.  [default: the first and the last]")
 def why_tokens(state: State, run_id: str, every: bool) -> None:
@@ -33,11 +33,13 @@ def why_tokens(state: State, run_id: str, every: bool) -> None:
             state.out.line("")
         _show(state, turn)
     if len(shown) < len(turns):
-        state.out.line(f"\n{len(turns) - len(shown)} turns between them are left out: --all shows them")
+        state.out.line(
+            f"\nleft out between them: {words.counted(len(turns) - len(shown), 'turn', 'turns')}; --all shows everything"
+        )
 
 
 def _bill(api: Api, run_id: str) -> list[BilledTurn]:
-    return api.get(f"/v1/runs/{client.checked(run_id)}/tokens", _Bill).turns
+    return api.get(f"/v1/runs/{naming.run(api, run_id)}/tokens", _Bill).turns
 
 
 def _show(state: State, turn: BilledTurn) -> None:

@@ -70,6 +70,10 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, one: str, more: str) -> str:
+    return f"{count(number)} {one if number == 1 else more}"
+
+
 def size(number: int) -> str:
     value = float(number)
     for unit in ("bytes", "KB", "MB", "GB"):
