@@ -20,7 +20,7 @@ from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext, ModelProvider
 from palyra.domain.redaction import Redactor
 from palyra.journal import tape, workspace
-from palyra.journal.database import Database
+from palyra.journal.database import Database, Tx
 from palyra.journal.sqlite import Sqlite
 from palyra.journal.sqlite_files import fold_log
 from palyra.models.dialects import open_provider
@@ -158,6 +158,24 @@ class Daemon:
         await self.db.close()
 
 
+@dataclass(frozen=True)
+class _Ground:
+    """What everything else stands on. Nothing that works for somebody gets into the `forbidden` folders: they are the daemon's."""
+
+    config: Config
+    home: Path
+    clock: Clock
+    db: Database
+    redactor: Redactor
+    vault: Vault
+    resolver: Resolver
+    forbidden: tuple[str, ...]
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.forbidden)
+
+
 async def start(
     loaded: Loaded,
     chosen: Chosen,
@@ -172,81 +190,57 @@ async def start(
     `providers` stand in for the configured ones of the same names: a test brings its own model, and its own names of hosts.
     """
     home, given = loaded.home, loaded.config
-    for folder in (home, home / "keys"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    clock = clock or Clock()
-    db = Database(Sqlite(home / "journal.db"), clock.now_ms)
-    db.open()
+    policy_folder = _folders(home, given)
+    ground = _ground(loaded, policy_folder, clock or Clock(), resolver or Resolver())
+    await ground.vault.open()
+    db, clock, redactor, vault = ground.db, ground.clock, ground.redactor, ground.vault
 
-    redactor = Redactor(_key(home / "keys" / "redaction.key"))
-    vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
-    await vault.open()
-    checkpoints = Checkpoints(_key(home / "keys" / "seal.key"))
-    policy_folder = Path(given.policy.folder) if given.policy.folder else home / "policies"
-    policy_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Who decides, and what takes back what was done.
     policy = PolicyStore(policy_folder, given.policy.preset)
     shadow = open_shadow(given.policy.shadow, policy_folder, given.policy.preset)
-    forbidden = (str(home.resolve()), str(policy_folder.resolve()))
-    resolver = resolver or Resolver()
-    runner = Runner(Sandbox(hidden=forbidden), Egress(resolver))
+    others = OtherPolicies(lambda: policy.preset)
+    checkpoints = Checkpoints(_key(home / "keys" / "seal.key"))
+
+    # What can be done: our own tools, and those that come from elsewhere.
+    runner = Runner(Sandbox(hidden=ground.forbidden), Egress(ground.resolver))
     jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
-    catalogue = _tools(db, forbidden, vault, resolver, runner, jobs, rehearsal=given.rehearsal.tools)
-    browsers = _browsers(given, env, runner.sandbox, resolver, catalogue)
+    catalogue = _tools(ground, runner, jobs, rehearsal=given.rehearsal.tools)
+    browsers = _browsers(ground, env, runner.sandbox, catalogue)
     embedding = Embedding(db, LocalEmbedder() if given.memory.embeddings else None)
     memory = Memory(db, redactor, clock, embedding, lambda: fold_log(home / "journal.db"))
     transcripts = Transcripts(db, embedding)
-    catalogue.renew("memory", (*memory_tools.tools(SessionKeeper(db, memory)), *session_search.tools(transcripts)))
+    _offer_memory(catalogue, db, memory, transcripts)
+    mcp = Mcp(db, catalogue, _mcp_opener(ground, env, runner.sandbox))
+    shelf = Shelf(db, catalogue, redactor, home / "skills", _lent_to_skills(ground))
+    await shelf.open()
+
+    # Who answers, and what is shown to them.
     http = HttpClient()
     models = _models(loaded, chosen, env, http, providers or {})
+    hub, lives = Hub(), LiveSessions(db)
+    compacting = _compacting(ground, lives, models, checkpoints)
+    assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor)
+    model_turns = ModelTurns(hub, models, assembler, projects, Recalling(memory), Gallery(db), compacting, redactor, clock)
 
-    mcp_opener = Opener(home / "mcp", runner.sandbox, resolver, vault, lambda ref: config.secret(ref, env), closed=forbidden)
-    mcp = Mcp(db, catalogue, mcp_opener)
-
-    hub = Hub()
-    lives = LiveSessions(db)
-    shelf = Shelf(db, catalogue, redactor, home / "skills", _lent_to_skills(forbidden, vault, resolver))
-    await shelf.open()
-    compacting = _compacting(given, db, lives, models, redactor, clock, checkpoints, forbidden)
-    model_turns = ModelTurns(
-        hub,
-        models,
-        Assembler(catalogue.specs, shelf.index),
-        ProjectFiles(redactor),
-        Recalling(memory),
-        Gallery(db),
-        compacting,
-        redactor,
-        clock,
-    )
-    settings = _settings(loaded.config)
-    others = OtherPolicies(lambda: policy.preset)
+    # Runs: ask, judge, do.
+    settings = _settings(given)
     judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
     runs = Runs(db, lives, model_turns, tool_flow)
     runs.on_end.append(embedding.said)
     if browsers is not None:
         runs.on_end.append(browsers.run_ended)
+
+    # The verbs.
     answers = Answers(db, judging, catalogue, policy, redactor, clock, policy_folder)
-    kinds = Kinds(db, ByHand(catalogue, judging, policy), Fence(forbidden))
+    kinds = Kinds(db, ByHand(catalogue, judging, policy), ground.fence)
     enclosures = Enclosures(References(db, lives, kinds, redactor), Attachments(db, redactor))
     gateway = Gateway(db, hub, lives, runs, answers, models, redactor, clock, settings, enclosures)
-    sessions = Sessions(
-        db,
-        runs,
-        redactor,
-        clock,
-        default_workspace=given.workspace.root or _here(forbidden),
-        forbidden_roots=forbidden,
-    )
-
-    async def policy_changed(store: PolicyStore, change: Reloaded) -> None:
-        try:
-            await policy_changes.record(db, SYSTEM, change, shadow=store is shadow)
-        except PalyraError as error:
-            # The policies are in force whether or not the journal can say so now.
-            log.error("a change of policy could not be recorded: %s", error.message)
-
+    default_workspace = given.workspace.root or _here(ground.forbidden)
+    sessions = Sessions(db, runs, redactor, clock, default_workspace=default_workspace, forbidden_roots=ground.forbidden)
     restoring = Restoring(db, runs, checkpoints, clock)
+
+    # Go on with what was unfinished: files first, then those who work on them.
     await restoring.recover()
     await gateway.start()
     embedding.start()
@@ -285,8 +279,29 @@ async def start(
         browsers=browsers,
         settings=settings,
         http=http,
-        reloader=asyncio.create_task(watch((policy, shadow), policy_changed)),
+        reloader=asyncio.create_task(_watch_policies(db, policy, shadow)),
     )
+
+
+# --- the ground -------------------------------------------------------------------------------------------------------
+
+
+def _folders(home: Path, given: Config) -> Path:
+    """Make the daemon's own folders, for its owner alone. Returns the one with the policies."""
+    policies = Path(given.policy.folder) if given.policy.folder else home / "policies"
+    for folder in (home, home / "keys", policies):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return policies
+
+
+def _ground(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -> _Ground:
+    home = loaded.home
+    db = Database(Sqlite(home / "journal.db"), clock.now_ms)
+    db.open()
+    redactor = Redactor(_key(home / "keys" / "redaction.key"))
+    vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
+    forbidden = (str(home.resolve()), str(policy_folder.resolve()))
+    return _Ground(loaded.config, home, clock, db, redactor, vault, resolver, forbidden)
 
 
 def _here(forbidden: tuple[str, ...]) -> str:
@@ -319,52 +334,52 @@ def _settings(given: Config) -> Settings:
     return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
 
 
-def _compacting(
-    given: Config,
-    db: Database,
-    lives: LiveSessions,
-    models: Models,
-    redactor: Redactor,
-    clock: Clock,
-    checkpoints: Checkpoints,
-    forbidden: tuple[str, ...],
-) -> Compacting:
+async def _watch_policies(db: Database, policy: PolicyStore, shadow: PolicyStore | None) -> None:
+    """Put changed policies into force, and record that."""
+
+    async def changed(store: PolicyStore, change: Reloaded) -> None:
+        try:
+            await policy_changes.record(db, SYSTEM, change, shadow=store is shadow)
+        except PalyraError as error:
+            # The policies are in force whether or not the journal can say so now.
+            log.error("a change of policy could not be recorded: %s", error.message)
+
+    await watch((policy, shadow), changed)
+
+
+def _compacting(ground: _Ground, lives: LiveSessions, models: Models, checkpoints: Checkpoints) -> Compacting:
+    given, db, clock = ground.config, ground.db, ground.clock
     try:
-        summariser = Summariser(models, given.models.summary, redactor, clock)
+        summariser = Summariser(models, given.models.summary, ground.redactor, clock)
     except InvalidInput as error:
         raise ConfigInvalid(f"models.summary: {error.message}") from error
-    notes = Notes(db, checkpoints, Fence(forbidden), clock) if given.compaction.notes else None
+    notes = Notes(db, checkpoints, ground.fence, clock) if given.compaction.notes else None
     share = given.compaction.threshold if given.compaction.automatic else None
     return Compacting(db, lives, models, summariser, share=share, keep=notes.keep if notes else None)
 
 
-def _tools(
-    db: Database,
-    forbidden: tuple[str, ...],
-    vault: Vault,
-    resolver: Resolver,
-    runner: Runner,
-    jobs: Jobs,
-    *,
-    rehearsal: bool,
-) -> Catalogue:
-    fence = Fence(forbidden)
+# --- tools ------------------------------------------------------------------------------------------------------------
+
+
+def _tools(ground: _Ground, runner: Runner, jobs: Jobs, *, rehearsal: bool) -> Catalogue:
+    fence = ground.fence
 
     def load(artifact_id: str, session_id: str) -> tuple[bytes, Label] | None:
-        found = db.read_from_thread(lambda tx: workspace.artifact(tx, session_id, artifact_id))
-        return (
-            (found.body, db.read_from_thread(lambda tx: workspace.artifact_label(tx, session_id, artifact_id))) if found else None
-        )
+        def query(tx: Tx) -> tuple[bytes, Label] | None:
+            found = workspace.artifact(tx, session_id, artifact_id)
+            return (found.body, workspace.artifact_label(tx, session_id, artifact_id)) if found else None
+
+        return ground.db.read_from_thread(query)
 
     async def secret(reference: str, host: str, context: CallContext) -> str:
-        return await vault.resolve(
+        return await ground.vault.resolve(
             reference, principal=context.principal, session=context.session_id, tool="http.fetch", host=host.partition(":")[0]
         )
 
     offered: tuple[TypedTool, ...] = (
         *standard.tools(fence, load),
         *shell.tools(runner, jobs, fence),
-        *http_fetch.tools(resolver, secret=secret),
+        *http_fetch.tools(ground.resolver, secret=secret),
     )
     if rehearsal:
         from palyra.tools import rehearsal as pretended
@@ -373,25 +388,27 @@ def _tools(
     return Catalogue(offered)
 
 
+def _offer_memory(catalogue: Catalogue, db: Database, memory: Memory, transcripts: Transcripts) -> None:
+    catalogue.renew("memory", (*memory_tools.tools(SessionKeeper(db, memory)), *session_search.tools(transcripts)))
+
+
 def tools_to_look_at(loaded: Loaded) -> Catalogue:
     """Our own tools without a daemon behind them: what they say of themselves and how they read arguments, nothing else."""
     home, clock = loaded.home, Clock()
     db = Database(Sqlite(home / "journal.db"), clock.now_ms)
     redactor, resolver = Redactor(bytes(32)), Resolver()
-    runner = Runner(Sandbox(), Egress(resolver))
     vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
+    runner = Runner(Sandbox(), Egress(resolver))
     jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
-    catalogue = _tools(db, (), vault, resolver, runner, jobs, rehearsal=True)
+    catalogue = _tools(_Ground(loaded.config, home, clock, db, redactor, vault, resolver, ()), runner, jobs, rehearsal=True)
     embedding = Embedding(db, None)
-    memory = Memory(db, redactor, clock, embedding)
-    catalogue.renew("memory", (*memory_tools.tools(SessionKeeper(db, memory)), *session_search.tools(Transcripts(db, embedding))))
+    _offer_memory(catalogue, db, Memory(db, redactor, clock, embedding), Transcripts(db, embedding))
     return catalogue
 
 
-def _browsers(
-    given: Config, env: Mapping[str, str], sandbox: Sandbox, resolver: Resolver, catalogue: Catalogue
-) -> "Browsers | None":
+def _browsers(ground: _Ground, env: Mapping[str, str], sandbox: Sandbox, catalogue: Catalogue) -> "Browsers | None":
     """Where Playwright and Chromium are installed, the browser tools are on offer; a browser starts with the first page."""
+    given = ground.config
     installed = browser_finding.find(env, given.browser.chromium) if given.browser.enabled else None
     if not isinstance(installed, browser_finding.Installed):
         if given.browser.chromium and installed is not None:
@@ -400,20 +417,30 @@ def _browsers(
     from palyra.tools.browser import tools as browser
     from palyra.tools.browser.browsers import Browsers
 
-    browsers = Browsers(sandbox, resolver, installed)
+    browsers = Browsers(sandbox, ground.resolver, installed)
     catalogue.renew("browser", browser.tools(browsers))
     return browsers
 
 
-def _lent_to_skills(forbidden: tuple[str, ...], vault: Vault, resolver: Resolver) -> World:
+def _mcp_opener(ground: _Ground, env: Mapping[str, str], sandbox: Sandbox) -> Opener:
+    def look_up(reference: str) -> str:
+        return config.secret(reference, env)
+
+    return Opener(ground.home / "mcp", sandbox, ground.resolver, ground.vault, look_up, closed=ground.forbidden)
+
+
+def _lent_to_skills(ground: _Ground) -> World:
     async def secret(asked: Asked, context: CallContext) -> str:
         host = asked.host.partition(":")[0] if asked.host else None
         reference = f"vault:{asked.name}"
-        return await vault.resolve(
+        return await ground.vault.resolve(
             reference, principal=context.principal, session=context.session_id, tool=asked.tool, host=host, skill=asked.skill
         )
 
-    return World(Fence(forbidden), skill_network.http(resolver), secret)
+    return World(ground.fence, skill_network.http(ground.resolver), secret)
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
 
 
 def _models(loaded: Loaded, chosen: Chosen, env: Mapping[str, str], http: HttpClient, given: Mapping[str, ModelProvider]) -> Models:
@@ -442,6 +469,9 @@ def _provider(name: str, settings: Provider, env: Mapping[str, str], http: HttpC
     key = config.secret(settings.api_key, env) if settings.api_key else ""
     endpoint = Endpoint(name=name, base_url=settings.base_url, api_key=key, idle_s=settings.timeout_ms / 1000)
     return open_provider(settings.kind, endpoint, http)
+
+
+# --- changing settings ------------------------------------------------------------------------------------------------
 
 
 # What takes effect without a restart; everything else is said to need one.
