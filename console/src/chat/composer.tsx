@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { online, post, upload, wordsOf } from "../core/api";
 import type { Conversation } from "../core/conversation";
 import { go } from "../core/router";
+import { listen } from "../core/store";
 import { count, size, visible } from "../core/words";
 import { Badge, Choice, Problem } from "../ui/parts";
 import type { ReferencesPreview, StoredFile } from "../types";
@@ -85,10 +86,10 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
       if (text === "/help") setHelp(true);
       else if (!text.startsWith("/") || !(await command(text, conversation))) {
         const session = edit ? (await branched(edit.sessionId, edit.at)) : (conversation?.id ?? (await create()).session_id);
+        if (session !== conversation?.id) await listen(session);
         const attachments = draft.files.map(({ artifact, name }) => ({ artifact, name }));
         await submit(session, { text, ...(working && !edit ? { mode: mode.value } : {}), ...(attachments.length ? { attachments } : {}) });
         editing.value = undefined;
-        if (session !== conversation?.id) go("chat", session);
       }
       change(key, NOTHING);
       mode.value = "followup";

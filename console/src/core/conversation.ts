@@ -93,9 +93,9 @@ export class Conversation {
   private structure = false;
   private runDirty = false;
   private scheduled = false;
-  /** When this connection began; a turn that was asked for before it has deltas that nobody heard. */
+  /** When this connection began, and when a run last moved: a turn that began before the connection has deltas that nobody heard. */
   private joinedMs = 0;
-  private askedMs = 0;
+  private movedMs = 0;
 
   constructor(readonly id: string) {}
 
@@ -115,6 +115,7 @@ export class Conversation {
   entry(entry: Entry): void {
     if (entry.seq <= this.cursor) return;
     this.cursor = entry.seq;
+    if (entry.run_id && entry.kind !== "input.received") this.movedMs = entry.time_ms;
     this.apply(entry, entry.event as AnyEvent);
     this.schedule();
   }
@@ -180,7 +181,6 @@ export class Conversation {
         this.add({ ...this.base(entry, `in${entry.seq}`), kind: "user", event, acceptedSeq: run?.acceptedSeq ?? entry.seq });
         break;
       case "input.assembled":
-        this.askedMs = entry.time_ms;
         if (run) Object.assign(run, { context: event.tokens, budget: event.budget });
         break;
       case "model.replied":
@@ -265,7 +265,7 @@ export class Conversation {
     if (found?.kind === "reply") return found;
     const made: ReplyItem = {
       key, seq: entry?.seq ?? this.cursor, time: entry?.time_ms ?? Date.now(), runId, tick: signal(0), gone: false,
-      kind: "reply", turn, text: "", reasoning: "", preparing: false, live: true, partial: this.askedMs < this.joinedMs, event: undefined,
+      kind: "reply", turn, text: "", reasoning: "", preparing: false, live: true, partial: this.movedMs < this.joinedMs, event: undefined,
     };
     this.add(made);
     return made;

@@ -4,6 +4,7 @@ import type { Approval, ApprovalPage, Entry, EntryPage, Session, SessionPage, St
 import { access, get } from "./api";
 import { Conversation } from "./conversation";
 import { AllSessions, OneSession } from "./live";
+import { go } from "./router";
 
 export const sessions = signal<Session[]>([]);
 export const moreSessions = signal<string | null>(null);
@@ -80,6 +81,19 @@ effect(() => {
 export const open = signal<Conversation | undefined>(undefined);
 export const openError = signal("");
 let stream: OneSession | undefined;
+let whenListening: (() => void)[] = [];
+const LONGEST_WAIT_MS = 1500;
+
+/** Open a session and wait, not for ever, until its stream is: whoever then says something hears the answer from its first word. */
+export async function listen(sessionId: string): Promise<void> {
+  go("chat", sessionId);
+  const listening = new Promise<void>((done) => {
+    whenListening.push(done);
+    setTimeout(done, LONGEST_WAIT_MS);
+  });
+  await show(sessionId);
+  await listening;
+}
 
 export function close(): void {
   stream?.close();
@@ -109,7 +123,11 @@ async function tryShow(conversation: Conversation): Promise<void> {
       cursor: () => conversation.cursor,
       entry: (entry) => conversation.entry(entry),
       live: (event) => conversation.live(event),
-      resumed: () => conversation.resumed(),
+      resumed: () => {
+        conversation.resumed();
+        for (const done of whenListening) done();
+        whenListening = [];
+      },
     });
   } catch (error) {
     if (open.peek() !== conversation) return;

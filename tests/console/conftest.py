@@ -1,0 +1,56 @@
+"""One Chromium and one daemon for each module of console tests; each test is somebody else, in a browser of their own."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests import console_world
+from tests.console_world import Person
+from tests.daemon import DaemonProcess, start
+
+WRITE = {"name": "fs.write", "arguments": {"path": "plan.txt", "content": "one\ntwo\n"}}
+
+
+def script(folder: Path) -> dict[str, Any]:
+    """What is said sets off what is answered. `slow` and `long` wait in mid-sentence for a file of their name."""
+    return {
+        "*": [{"text": "Hello."}],
+        "hello": [{"text": ["Hello ", "from **the script**."], "reasoning": "They greet me."}],
+        "code": [{"text": "Look:\n\n```python\nprint('hi')\n```\n"}],
+        "slow": [{"text": ["The beginning is here, ", "and the end."], "hold": str(folder / "slow"), "hold_after": 1}],
+        "long": [{"text": ["It starts with this, ", "and it stops."], "hold": str(folder / "long"), "hold_after": 1}],
+        "never": [{"text": ["Never will this be ", "done."], "hold": str(folder / "never"), "hold_after": 1}],
+        "write": [{"text": "I write.", "calls": [WRITE]}, {"text": "It is settled."}],
+        "two": [
+            {"calls": [{"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}} for name in ("a", "b")]},
+            {"text": "Both are settled."},
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with console_world.chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
+    folder = tmp_path_factory.mktemp("console")
+    with start(folder, script=script(folder)) as running:
+        yield running
+
+
+@pytest.fixture
+def somebody(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
+    with console_world.person(browser, daemon) as person:
+        yield person
+
+
+@pytest.fixture
+def release(daemon: DaemonProcess) -> Callable[[str], None]:
+    """Let the model go on that waits in the script of this name."""
+    return lambda name: (daemon.home.parent / name).touch()

@@ -1,0 +1,181 @@
+"""Chatting in the console as a person does: asking, watching, stopping, attaching, finding again."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.console_world import Person, say, serious
+
+DROP = """(name) => {
+  const data = new DataTransfer();
+  data.items.add(new File(["some notes"], name, {type: "text/plain"}));
+  const box = document.querySelector("form.composer");
+  box.dispatchEvent(new DragEvent("drop", {bubbles: true, cancelable: true, dataTransfer: data}));
+}"""
+PASTE = """() => {
+  const data = new DataTransfer();
+  data.items.add(new File(["pasted"], "pasted.txt", {type: "text/plain"}));
+  const box = document.querySelector("textarea");
+  box.dispatchEvent(new ClipboardEvent("paste", {bubbles: true, cancelable: true, clipboardData: data}));
+}"""
+
+
+def ended(page: Page) -> None:
+    expect(page.locator(".meter .badge")).to_have_text("done")
+
+
+def test_what_is_asked_is_answered_with_the_thinking_folded(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "hello")
+    reply = page.get_by_role("article", name="Palyra")
+    expect(reply.locator("strong")).to_have_text("the script")
+    expect(page.get_by_text("They greet me.")).to_be_hidden()
+    page.get_by_text("How it thought about this").click()
+    expect(page.get_by_text("They greet me.")).to_be_visible()
+    ended(page)
+    expect(page.locator(".meter")).to_contain_text("in,")
+    expect(page).to_have_title("hello · Palyra")
+
+
+def test_words_are_shown_as_they_come(somebody: Person, release: Callable[[str], None]) -> None:
+    page = somebody.log_in()
+    say(page, "slow")
+    expect(page.get_by_text("The beginning is")).to_be_visible()
+    expect(page.get_by_text("The beginning follows")).to_have_count(0)
+    expect(page.locator(".meter .badge")).to_have_text("working")
+    release("slow")
+    expect(page.get_by_text("The beginning is here, and the end.")).to_be_visible()
+    ended(page)
+
+
+def test_a_page_that_is_loaded_again_in_mid_run_goes_on(somebody: Person, release: Callable[[str], None]) -> None:
+    page = somebody.log_in()
+    say(page, "long")
+    expect(page.get_by_text("It starts with")).to_be_visible()
+    page.reload()
+    expect(page.locator(".meter .badge")).to_have_text("working")
+    release("long")
+    expect(page.get_by_text("It starts with this, and it stops.")).to_be_visible()
+    expect(page.get_by_role("article", name="Palyra")).to_have_count(1)
+    expect(page.get_by_role("article", name="You")).to_have_count(1)
+
+
+def test_stop_ends_what_runs_and_it_can_be_tried_again(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "never")
+    expect(page.get_by_text("Never will")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped")).to_be_visible()
+    ended(page)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("article", name="You")).to_have_count(2)
+    page.get_by_role("button", name="Stop").click()
+    ended(page)
+
+
+def test_while_it_works_one_can_say_how_a_message_joins(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "never")
+    expect(page.get_by_text("Never will")).to_be_visible()
+    page.get_by_role("button", name="Do it instead").click()
+    say(page, "hello")
+    expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text("the script")
+    ended(page)
+
+
+def test_code_can_be_copied(somebody: Person) -> None:
+    somebody.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = somebody.log_in()
+    say(page, "code")
+    page.locator(".code").get_by_role("button", name="Copy").click()
+    expect(page.locator(".code").get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "print('hi')"
+
+
+def test_files_come_by_drag_and_by_paste(somebody: Person) -> None:
+    page = somebody.log_in()
+    page.evaluate(DROP, "notes.txt")
+    expect(page.locator(".composer .attached")).to_contain_text("notes.txt")
+    page.evaluate(PASTE)
+    expect(page.locator(".composer .attached li")).to_have_count(2)
+    page.get_by_role("button", name="Leave out pasted.txt").click()
+    say(page, "hello")
+    sent = page.get_by_role("article", name="You")
+    expect(sent.get_by_role("link", name="notes.txt")).to_be_visible()
+    expect(sent.locator(".attached li")).to_have_count(1)
+
+
+def test_names_are_completed_and_what_they_bring_is_shown_before(somebody: Person) -> None:
+    (somebody.daemon.workspace / "facts.md").write_text("the sky is blue\n")
+    page = somebody.log_in()
+    say(page, "hello")
+    ended(page)
+    box = page.get_by_role("textbox", name="Message")
+    box.press_sequentially("look at @fi")
+    expect(page.get_by_role("option", name="@file:")).to_be_visible()
+    box.press("Tab")
+    box.press_sequentially("facts.md please")
+    expect(page.locator(".references")).to_contain_text(re.compile(r"@file:facts\.md \d+ tokens"))
+    box.fill("look at @file:nothing.md please")
+    expect(page.locator(".references .bad")).to_contain_text("nothing.md")
+    box.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("nothing.md")
+
+
+def test_commands_are_offered_and_done(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "hello")
+    ended(page)
+    box = page.get_by_role("textbox", name="Message")
+    box.press_sequentially("/ti")
+    box.press("Enter")
+    box.press_sequentially("A better name")
+    box.press("Enter")
+    expect(page.get_by_role("textbox", name="Name of this session")).to_have_value("A better name")
+    expect(page.get_by_role("navigation", name="Sessions")).to_contain_text("A better name")
+    box.fill("/help")
+    box.press("Enter")
+    expect(page.locator(".help")).to_contain_text("/stop")
+
+
+def test_an_earlier_message_is_edited_in_a_branch_and_the_session_stays(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "hello")
+    ended(page)
+    before = page.url
+    say(page, "code")
+    expect(page.get_by_role("article", name="You")).to_have_count(2)
+    ended(page)
+    page.get_by_role("article", name="You").last.get_by_role("button", name="Edit in a new branch").click()
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("code")
+    say(page, "hello")
+    page.wait_for_url(lambda url: url != before)
+    expect(page.get_by_text("This continues another session.")).to_be_visible()
+    expect(page.get_by_role("article", name="You")).to_have_count(1)
+    page.get_by_role("link", name="Open that session").click()
+    expect(page.get_by_role("article", name="You")).to_have_count(2)
+
+
+def test_sessions_are_found_by_what_was_said_and_saved_as_a_file(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "what about the zebra crossing")
+    ended(page)
+    page.get_by_role("link", name="New session").click()
+    page.get_by_role("searchbox", name="Search sessions").fill("zebra")
+    page.get_by_role("navigation", name="Sessions").get_by_role("link", name=re.compile("zebra")).first.click()
+    expect(page.get_by_role("article", name="You")).to_contain_text("zebra crossing")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    assert "zebra crossing" in download.value.path().read_text()
+
+
+def test_what_happens_elsewhere_shows_up_by_itself(somebody: Person) -> None:
+    page = somebody.log_in()
+    session = somebody.daemon.post("/v1/sessions")["session_id"]
+    somebody.daemon.run("a word from a terminal", session)
+    page.get_by_role("navigation", name="Sessions").get_by_role("link", name=re.compile("a word from a terminal")).click()
+    expect(page.get_by_text("Hello.")).to_be_visible()
+    somebody.daemon.run("hello", session)
+    expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text("the script")
+    assert serious(page) == []
