@@ -4,10 +4,10 @@ A joined label names at most a few sources of each kind. When there would be mor
 lie below (`file:src/…`), so that a name may become less exact and is never lost.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 Integrity = Literal["trusted", "untrusted"]
 Confidentiality = Literal["public", "private", "secret"]
@@ -64,6 +64,14 @@ def merge(one: Label, other: Label) -> Label:
     private_sources = _union(one.private_sources, other.private_sources)
     joined = Label(integrity, confidentiality, sources, private_sources)
     return one if joined == one else joined
+
+
+def renamed(label: Label, rename: Callable[[str], str]) -> Label:
+    """The same with its sources under other names; itself if none has another."""
+    sources, private_sources = tuple(map(rename, label.sources)), tuple(map(rename, label.private_sources))
+    if (sources, private_sources) == (label.sources, label.private_sources):
+        return label
+    return structs.replace(label, sources=sources, private_sources=private_sources)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

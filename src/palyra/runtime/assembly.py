@@ -36,8 +36,6 @@ from palyra.runtime.surroundings import Stored, Surroundings, digest, stored
 from palyra.tools.skills.index import EMPTY, Index
 
 CHARS_PER_TOKEN = 4
-# Room left for the reply and for the error of counting by characters.
-WINDOW_SHARE = 0.75
 _LEFT_OUT = "[this result was left out to fit the model's window; call the tool again if you need it]"
 _CONTINUE = "Continue exactly where you stopped; do not repeat what you already wrote."
 
@@ -114,7 +112,7 @@ class Assembler:
         self._renew()
         fixed = (INSTRUCTIONS, self._skills().text, around.project.text, around.memory, self._tools_text)
         turns = _with_fresh(conversation, run)
-        if sizes.most(turns) + sum(map(counting.at_most, fixed)) <= _budget(target):
+        if sizes.most(turns) + sum(map(counting.at_most, fixed)) <= target.budget:
             return
         parts = [text for text in fixed if text not in self._counted]
         uncounted = sizes.uncounted(turns)
@@ -154,8 +152,7 @@ class Assembler:
             AssembledPart("tools", self._size(self._tools_text)),
         )
         late = (*seen.parts(), *((_remembered(self._size(memory), around.recalled),) if memory else ()))
-        budget = _budget(target)
-        room = budget - sum(part.tokens for part in (*fixed, *late))
+        room = target.budget - sum(part.tokens for part in (*fixed, *late))
         fresh = tuple(event for _, event in run.inputs)
         notes = tuple(conversation.notes) if fresh else ()
         kept, from_seq = _slide(turns, room, run.accepted_seq, sizes)
@@ -185,7 +182,7 @@ class Assembler:
             upto_seq=conversation.seq,
             parts=parts,
             tokens=sum(part.tokens for part in parts),
-            budget=budget,
+            budget=target.budget,
             notes=notes,
             from_seq=from_seq,
             digest=digest(request, outside.prefix),
@@ -202,10 +199,6 @@ class Assembler:
                 self._surroundings.clear()
             known = self._surroundings[key] = stored(Surroundings(project, skills, self._tools), instructions)
         return known
-
-
-def _budget(target: Target) -> int:
-    return int(target.context_tokens * WINDOW_SHARE)
 
 
 def _with_fresh(conversation: Conversation, run: RunProgress) -> list[Turn]:

@@ -20,7 +20,6 @@ from palyra.journal.compactions import Made
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
 from palyra.models import estimate
-from palyra.runtime.assembly import WINDOW_SHARE
 from palyra.runtime.live import LiveSession, LiveSessions
 from palyra.runtime.measure import text_of
 from palyra.runtime.routing import Models, Target
@@ -112,7 +111,7 @@ class Compacting:
 
         `tokens` is the size of that input where the caller knows it; otherwise it is measured.
         """
-        budget = _budget(target)
+        budget = target.budget
         if self._share is None or max(tokens, _size(run.live, run)) <= compaction.threshold(budget, self._share):
             return False
         if not self._worth_trying(run.live, budget):
@@ -138,7 +137,7 @@ class Compacting:
 
     async def make_room(self, run: Working, target: Target) -> bool:
         """Condense whatever can be, because a provider said that the input is too long for it."""
-        draft = await self._draft(run.live, _budget(target), automatic=True)
+        draft = await self._draft(run.live, target.budget, automatic=True)
         return not isinstance(draft, str) and await self._apply(run.live, draft) is not None
 
     def _decline(self, live: LiveSession) -> None:
@@ -153,7 +152,7 @@ class Compacting:
         await self._session(principal, session_id)
         live = await self._lives.hold(session_id)
         try:
-            draft = await self._draft(live, _budget(self._models.targets[0]), automatic=False)
+            draft = await self._draft(live, self._models.targets[0].budget, automatic=False)
             if isinstance(draft, str):
                 return Compaction(why=draft)
             if wanted.preview:
@@ -285,10 +284,6 @@ def _condensed(material: Material, most_tokens: int) -> tuple[tuple[Point, ...],
     text = condensing.render(points, material.records, material.from_seq, material.upto_seq)
     sizes = [estimate.tokens(text_of(turn)) for turn in material.turns]
     return points, text, sum(sizes) + (estimate.tokens(material.summary.text) if material.summary else 0)
-
-
-def _budget(target: Target) -> int:
-    return int(target.context_tokens * WINDOW_SHARE)
 
 
 def _size(live: LiveSession, run: Working) -> int:

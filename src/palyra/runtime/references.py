@@ -11,7 +11,7 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import hands, references
+from palyra.domain import hands, labels, references
 from palyra.domain.errors import InvalidInput, PalyraError, Unavailable
 from palyra.domain.events import Reference, ReferenceKind
 from palyra.domain.ids import ArtifactId
@@ -181,7 +181,7 @@ class References:
         reference = Reference(
             kind=named.kind,
             target=redact(named.target),
-            label=self._label(whole.label),
+            label=labels.renamed(whole.label, redact),
             size=whole.size,
             unit=whole.unit,
             truncated=truncated,
@@ -190,12 +190,6 @@ class References:
             note=redact(whole.note),
         )
         return Found(named=named, reference=reference, body=body, warnings=tuple(warnings))
-
-    def _label(self, label: Label) -> Label:
-        redact = self._redactor.redact
-        return msgspec.structs.replace(
-            label, sources=tuple(map(redact, label.sources)), private_sources=tuple(map(redact, label.private_sources))
-        )
 
 
 def _too_many(count: int) -> str:

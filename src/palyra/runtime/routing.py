@@ -9,6 +9,9 @@ from palyra.domain.events import RoutePlanned
 from palyra.domain.ports import ModelProvider
 from palyra.models.reliability import Breaker
 
+# Of a model's window, what an input may take: room is left for the reply and for the error of counting by characters.
+WINDOW_SHARE = 0.75
+
 
 class Target(Struct, frozen=True):
     provider: str
@@ -20,6 +23,11 @@ class Target(Struct, frozen=True):
     @property
     def name(self) -> str:
         return f"{self.provider}/{self.model}"
+
+    @property
+    def budget(self) -> int:
+        """How many tokens an input for it may have."""
+        return int(self.context_tokens * WINDOW_SHARE)
 
 
 class Route(Struct, frozen=True):

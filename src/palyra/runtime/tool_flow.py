@@ -260,12 +260,7 @@ class ToolFlow:
 
     def _label(self, tool: TypedTool, result: ToolResult) -> Label:
         """What the tool always yields with what this result adds. A name of a file can hold a secret like any other text."""
-        label = labels.merge(tool.spec.yields, result.label)
-        names = (*label.sources, *label.private_sources)
-        if all(self._redactor.redact(name) is name for name in names):
-            return label
-        sources, private_sources = (tuple(map(self._redactor.redact, each)) for each in (label.sources, label.private_sources))
-        return msgspec.structs.replace(label, sources=sources, private_sources=private_sources)
+        return labels.renamed(labels.merge(tool.spec.yields, result.label), self._redactor.redact)
 
     def _progress(self, run: Working, call_id: CallId, text: str) -> None:
         if self._hub.watched(run.session_id):

@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
-from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
-from palyra.tools.catalogue import Arguments, declare
+from palyra.domain.tools import Limits, Preview, ToolResult
+from palyra.tools.catalogue import Arguments, Placeless, declare
 
 # The bytes and the label of an artifact if it belongs to the session, else None. Called on a thread.
 Load = Callable[[str, str], tuple[bytes, Label] | None]
@@ -23,7 +23,7 @@ class ArtifactArguments(Arguments, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=_MOST_BYTES, description="Bytes")] = _MOST_BYTES
 
 
-class ArtifactRead:
+class ArtifactRead(Placeless):
     argument_type = ArtifactArguments
     spec = declare(
         "artifact.read",
@@ -35,12 +35,6 @@ class ArtifactRead:
 
     def __init__(self, load: Load) -> None:
         self._load = load
-
-    def scope(self, arguments: object, workspace: str) -> Scope:
-        return Scope()
-
-    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
-        return (Subject(self.spec.name, "tool"),)
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, ArtifactArguments)

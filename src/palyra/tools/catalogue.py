@@ -7,14 +7,14 @@ else that does not fit is refused with a message that a model can act on.
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import msgspec
 from msgspec import Struct, inspect
 
 from palyra.domain.errors import InvalidInput, NotFound
 from palyra.domain.ports import Tool
-from palyra.domain.tools import Capability, Effect, Limits, ToolSpec
+from palyra.domain.tools import Capability, Effect, Limits, Scope, Subject, ToolSpec
 
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -34,6 +34,18 @@ class OwnParser(Protocol):
     def parse(self, arguments: Mapping[str, Any]) -> tuple[Arguments, dict[str, Any]]:
         """Typed and plain arguments. Raises InvalidInput like `parse`."""
         ...
+
+
+class Placeless:
+    """A tool that is about no path, host or program: a wider yes can only be about the tool itself."""
+
+    spec: ClassVar[ToolSpec]
+
+    def scope(self, arguments: object, workspace: str) -> Scope:
+        return Scope()
+
+    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
+        return (Subject(self.spec.name, "tool"),)
 
 
 class Catalogue:

@@ -10,8 +10,8 @@ from msgspec import Meta
 from palyra.domain import labels
 from palyra.domain.memory import LONGEST_TEXT, Found, Item, Kind, ScopeKind
 from palyra.domain.ports import CallContext
-from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
-from palyra.tools.catalogue import Arguments, TypedTool, declare
+from palyra.domain.tools import Limits, Preview, ToolResult
+from palyra.tools.catalogue import Arguments, Placeless, TypedTool, declare
 
 _SEEN = {
     "principal": "in all your sessions",
@@ -50,19 +50,9 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
     id: Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class _MemoryTool:
-    """What the three have in common: they are about no path, host or program."""
-
-    spec = declare("memory", "", SearchArguments, effect="pure")
-
+class _MemoryTool(Placeless):
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
-
-    def scope(self, arguments: object, workspace: str) -> Scope:
-        return Scope()
-
-    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
-        return (Subject(self.spec.name, "tool"),)
 
 
 class MemorySearch(_MemoryTool):
@@ -91,7 +81,8 @@ class MemorySearch(_MemoryTool):
                 {"id": each.item.memory_id, "score": each.score, "text": each.item.text, "kind": each.item.kind} for each in found
             ]
         }
-        label = labels.join(each.item.label for each in found)
+        # What was said for one conversation was not said for whoever can be reached from another.
+        label = labels.join([*(each.item.label for each in found), *([labels.private("memory")] if found else [])])
         return ToolResult(outcome="ok", text="\n".join(lines) or "nothing is remembered about that", data=data, label=label)
 
 
@@ -142,7 +133,12 @@ class MemoryForget(_MemoryTool):
         assert isinstance(arguments, ForgetArguments)
         item = await self._keeper.forget(context, arguments.id)
         # What it said is said once more here, also if it was waiting for a look: it is no more trusted for being forgotten.
-        return ToolResult(outcome="ok", text=f"forgotten: {item.text}", data={"id": item.memory_id}, label=item.label)
+        return ToolResult(
+            outcome="ok",
+            text=f"forgotten: {item.text}",
+            data={"id": item.memory_id},
+            label=labels.merge(item.label, labels.private("memory")),
+        )
 
 
 def tools(keeper: Keeper) -> tuple[TypedTool, ...]:

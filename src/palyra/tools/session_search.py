@@ -1,6 +1,6 @@
 """`session.search`: what was said in the user's earlier conversations.
 
-The rule: a quotation is as untrusted and as private as what it quotes.
+The rule: a quotation is as untrusted and as private as what it quotes, and what was said in another session is private here.
 """
 
 from datetime import UTC, datetime
@@ -11,8 +11,8 @@ from msgspec import Meta
 from palyra.domain import labels
 from palyra.domain.memory import Said
 from palyra.domain.ports import CallContext
-from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
-from palyra.tools.catalogue import Arguments, TypedTool, declare
+from palyra.domain.tools import Limits, Preview, ToolResult
+from palyra.tools.catalogue import Arguments, Placeless, TypedTool, declare
 
 _LIMITS = Limits(time_ms=60_000, input_bytes=16 << 10, output_bytes=64 << 10)
 
@@ -30,7 +30,7 @@ class SessionSearchArguments(Arguments, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=20)] = 5
 
 
-class SessionSearch:
+class SessionSearch(Placeless):
     argument_type = SessionSearchArguments
     spec = declare(
         "session.search",
@@ -44,12 +44,6 @@ class SessionSearch:
     def __init__(self, quotes: Quotes) -> None:
         self._quotes = quotes
 
-    def scope(self, arguments: object, workspace: str) -> Scope:
-        return Scope()
-
-    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
-        return (Subject(self.spec.name, "tool"),)
-
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, SessionSearchArguments)
         return Preview("text", "search earlier conversations", arguments.query)
@@ -61,7 +55,11 @@ class SessionSearch:
         if words_only:
             lines.append(f"(searched by words only: {words_only})")
         data = {"found": [{"session_id": each.session_id, "seq": each.seq, "score": each.score} for each in found]}
-        label = labels.join(each.label for each in found)
+        # What was said for one conversation was not said for whoever can be reached from another.
+        elsewhere = labels.private(
+            *dict.fromkeys(f"session:{each.session_id}" for each in found if each.session_id != context.session_id)
+        )
+        label = labels.join([*(each.label for each in found), elsewhere if elsewhere.private_sources else labels.CLEAN])
         return ToolResult(outcome="ok", text="\n".join(lines) or "nothing like that was said", data=data, label=label)
 
 

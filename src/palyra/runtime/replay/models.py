@@ -13,12 +13,11 @@ from palyra.domain.events import Call, InputAssembled, ModelFailed, ModelReplied
 from palyra.domain.messages import Emit, ModelCall, ModelFailure, ModelRequest, Reply
 from palyra.domain.ports import ModelProvider
 from palyra.models.reliability import Breaker, NextProvider, RetryAfter, after_failure
-from palyra.runtime.assembly import WINDOW_SHARE
 from palyra.runtime.clock import Clock
 from palyra.runtime.model_turns import parse_arguments
 from palyra.runtime.replay.director import Director
 from palyra.runtime.replay.script import Recorded
-from palyra.runtime.routing import Models, Route, Target
+from palyra.runtime.routing import WINDOW_SHARE, Models, Route, Target
 
 _TOO_LONG_MS = 1 << 40
 _OUTCOMES = ("model.replied", "model.failed")

@@ -10,7 +10,7 @@ from palyra.domain.errors import InvalidInput
 from palyra.domain.labels import join
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
-from palyra.tools.catalogue import Arguments, TypedTool, declare
+from palyra.tools.catalogue import Arguments, Placeless, TypedTool, declare
 from palyra.tools.paths import Fence, Place
 from palyra.tools.sandbox.command import Caps
 from palyra.tools.shell.harmless import harmless
@@ -155,19 +155,11 @@ class Run:
         return self._fence.place(arguments.cwd or ".", workspace)
 
 
-class _OfJobs:
+class _OfJobs(Placeless):
     """What is about the jobs of a session and nothing else."""
-
-    spec: ClassVar[ToolSpec]
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-
-    def scope(self, arguments: object, workspace: str) -> Scope:
-        return Scope()
-
-    def subjects(self, scope: Scope) -> tuple[Subject, ...]:
-        return (Subject(self.spec.name, "tool"),)
 
 
 class JobsTool(_OfJobs):
