@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,6 +128,8 @@ class Daemon:
     http: HttpClient
     settings: Settings
     reloader: "asyncio.Task[None]"
+    # Settings that were changed since the start, and took effect.
+    reloaded: dict[str, object] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -480,7 +482,7 @@ _LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.")
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
     """Read the config again and apply what can be applied. A file with problems is ConfigInvalid and changes nothing."""
-    before = {shown.key: shown.value for shown in config.show(daemon.loaded)}
+    before = {shown.key: shown.value for shown in config.show(daemon.loaded)} | daemon.reloaded
     fresh = await asyncio.to_thread(config.load, daemon.home, env)
     after = {shown.key: shown.value for shown in config.show(fresh)}
     changed = sorted(key for key in {**before, **after} if before.get(key) != after.get(key))
@@ -490,6 +492,7 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
+    daemon.reloaded.update((key, after.get(key)) for key in live)
     reloaded = ConfigReloaded(live, tuple(key for key in changed if key not in live))
     event = AdminChanged(what="config", action="reloaded", details=msgspec.to_builtins(reloaded))
     await daemon.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, [event]))

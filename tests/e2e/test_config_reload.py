@@ -24,3 +24,14 @@ def test_a_file_with_problems_changes_nothing(tmp_path: Path) -> None:
         assert (refused.status, refused.code) == (400, "config_invalid")
         assert "turns" in refused.json["error"]["message"]
         assert daemon.run("go")[1][-1]["kind"] == "run.completed"
+
+
+def test_a_setting_is_named_as_changed_once_and_again_when_it_is_changed_back(tmp_path: Path) -> None:
+    with start(tmp_path, script=SCRIPT) as daemon:
+        config = daemon.home / "config.toml"
+        before = config.read_text()
+        config.write_text(before + "\n[budgets]\nturns = 7\n")
+        assert daemon.post("/v1/config/reload", {})["live"] == ["budgets.turns"]
+        assert daemon.post("/v1/config/reload", {})["live"] == []
+        config.write_text(before)
+        assert daemon.post("/v1/config/reload", {})["live"] == ["budgets.turns"]
