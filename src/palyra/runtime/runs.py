@@ -67,7 +67,10 @@ class _Job:
 
 
 class Runs:
-    def __init__(self, db: Database, lives: LiveSessions, model_turns: ModelTurns, tool_flow: ToolFlow) -> None:
+    def __init__(
+        self, db: Database, lives: LiveSessions, model_turns: ModelTurns, tool_flow: ToolFlow, *, beat_s: float = HEARTBEAT_S
+    ) -> None:
+        self._beat_s = beat_s
         self._db = db
         self._lives = lives
         self._model_turns = model_turns
@@ -303,7 +306,7 @@ class Runs:
 
     async def _keep_beating(self) -> None:
         while self._jobs:
-            await asyncio.sleep(HEARTBEAT_S)
+            await asyncio.sleep(self._beat_s)
             self._db.write(partial(runs.beat, run_ids=list(self._jobs)))
 
 

@@ -94,7 +94,8 @@ class Director:
         self.on_restart: list[Callable[[], None]] = []
         self._door: Door | None = None
         self._steps: deque[tuple[Callable[[Tx], Any], asyncio.Future[Any]]] = deque()
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        # Until which entry, who is told, and in which run: one that ended may have left somebody behind.
+        self._waiting: list[tuple[int, asyncio.Future[None], str]] = []
         self._states: dict[str, RunState | None] = {}
         self.loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
@@ -120,7 +121,7 @@ class Director:
         if self.head >= seq:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((seq, future))
+        self._waiting.append((seq, future, self.run_id))
         self._news.set()
         await future
 
@@ -151,7 +152,7 @@ class Director:
                 self.difference = self._compared(entry)
         if self.runtime is not None:
             self.runtime.on_commit(appended)
-        reached = [future for seq, future in self._waiting if seq <= self.head]
+        reached = [future for seq, future, _ in self._waiting if seq <= self.head]
         self._waiting = [each for each in self._waiting if each[0] > self.head]
         for future in reached:
             if not future.done():
@@ -201,10 +202,11 @@ class Director:
 
     def _is_due(self, unit: Unit) -> bool:
         """Whether the loop has come as far as it can: it wants to write, it waits for the world, or nobody works."""
-        if unit.how == "time":
-            return not self._steps and bool(self._waiting)
         self._waiting = [each for each in self._waiting if not each[1].done()]
-        return bool(self._steps or self._waiting) or not self.run_id
+        waits = any(run_id == self.run_id for *_, run_id in self._waiting)
+        if unit.how == "time":
+            return not self._steps and waits
+        return bool(self._steps) or waits or not self.run_id
 
     async def _something_new(self) -> bool:
         try:

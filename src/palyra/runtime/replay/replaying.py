@@ -50,6 +50,7 @@ from palyra.tools.catalogue import Catalogue
 from palyra.tools.skills.index import EMPTY, Index
 
 _BATCH = 500
+_NEVER_S = 1e9
 
 
 class Replayed(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -177,7 +178,8 @@ class _World:
         settings = Settings(Budgets(), ApprovalTimes(), 1_000)
         judging = Judging(door, catalogue, RecordedPolicy(calls), redactor, clock, settings)
         tool_flow = ToolFlow(door, hub, judging, catalogue, redactor, RecordedCheckpoints(director), clock)
-        self._runs = Runs(door, self._lives, model_turns, tool_flow)
+        # A heartbeat says nothing on the tape, and would look like the loop's next step.
+        self._runs = Runs(door, self._lives, model_turns, tool_flow, beat_s=_NEVER_S)
 
     def on_commit(self, appended: list[Appended]) -> None:
         self._lives.on_commit(appended)
