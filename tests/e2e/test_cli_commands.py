@@ -90,6 +90,15 @@ def test_errors_are_json_on_stderr_with_json(daemon: DaemonProcess) -> None:
     assert json.loads(done.stderr)["error"]["code"] == "not_found"
 
 
+@pytest.mark.parametrize(
+    "arguments", [("nonsense", "--json"), ("--json", "sessions", "show"), ("sessions", "list", "--bad", "--json")]
+)
+def test_wrong_usage_is_json_with_json_too(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = palyra(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert json.loads(done.stderr)["error"]["code"] == "invalid_input"
+
+
 def test_nothing_that_is_piped_has_colours(daemon: DaemonProcess) -> None:
     for arguments in (["sessions"], ["usage"], ["policy"], ["status"], ["--help"], ["doctor"]):
         assert "\x1b" not in palyra(daemon.home, *arguments).stdout

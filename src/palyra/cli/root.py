@@ -89,7 +89,9 @@ def run(arguments: list[str]) -> int:
         click.echo(error.message)
         return exits.OK
     except click.UsageError as error:
-        return _usage(error)
+        # Reading the options ended at the mistake, perhaps before this one.
+        state.as_json = state.as_json or "--json" in arguments
+        return _usage(state, error)
     except click.ClickException as error:
         return _say(state, "invalid_input", error.format_message(), exits.USAGE)
     except (KeyboardInterrupt, click.Abort):
@@ -108,10 +110,9 @@ def run(arguments: list[str]) -> int:
         return _defect(state, error)
 
 
-def _usage(error: click.UsageError) -> int:
+def _usage(state: State, error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "palyra"
-    click.echo(f"error: {clean(error.format_message())} (see `{where} --help`)", err=True)
-    return exits.USAGE
+    return _say(state, "invalid_input", f"{error.format_message()} (see `{where} --help`)", exits.USAGE)
 
 
 def _unusable(state: State, error: OSError) -> str:
