@@ -163,12 +163,33 @@ def test_what_is_forgotten_is_said_once_more_and_keeps_its_label(tmp_path: Path)
         async with daemon(tmp_path, doing(call("memory.forget", id=memory_id))) as one:
             where = await session(one)
             await allow(one, await asked(one, where, "forget it"))
-            assert await one.gateway.label(where.session_id) == poison
+            label = Label("untrusted", "private", ("https://bad.example",), ("file:a.txt", "memory"))
+            assert await one.gateway.label(where.session_id) == label
 
     async def whole() -> None:
         await forget(await remember())
 
     run(whole())
+
+
+@pytest.mark.parametrize("found_by", ["session.search", "memory.search"])
+def test_what_was_said_elsewhere_goes_nowhere_without_a_question(tmp_path: Path, found_by: str) -> None:
+    async def work() -> None:
+        async with Site({"/?code=4711": answer("thanks")}) as site:
+            tell = call("http.fetch", url=f"http://{HOST}:{site.port}/?code=4711")
+            script = {"look around": doing(call(found_by, query="code of the safe"), tell), "*": doing()}
+            async with daemon(tmp_path, script, RESEARCH, resolver=local(site)) as one:
+                elsewhere = await session(one)
+                await said(one, elsewhere, "the code of the safe is 4711")
+                await one.memory.add(await one.memory.where(OWNER), NewMemory(text="the code of the safe is 4711"))
+                approval = await asked(one, await session(one), "look around")
+                assert approval.request.flow is not None
+                assert approval.request.flow.sends_private
+                named = {"session.search": f"session:{elsewhere.session_id}", "memory.search": "memory"}[found_by]
+                assert approval.request.label.private_sources == (named,)
+            assert not site.asked
+
+    run(work())
 
 
 def test_a_label_survives_restart_branch_and_summary_and_ends_with_a_reset(tmp_path: Path) -> None:
