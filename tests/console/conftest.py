@@ -48,6 +48,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 def somebody(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
     with console_world.person(browser, daemon) as person:
         yield person
+    daemon.post("/v1/stop")
 
 
 @pytest.fixture

@@ -59,6 +59,15 @@ const all = new AllSessions(
   },
 );
 
+// Tabs share one login: what one of them finds out holds for all.
+const tabs = new BroadcastChannel("palyra.access");
+tabs.onmessage = (message: MessageEvent<"in" | "out">) => {
+  if (message.data !== access.peek()) void get<Status>("/v1/status").then((found) => (status.value = found), () => undefined);
+};
+effect(() => {
+  if (access.value !== "unknown") tabs.postMessage(access.value);
+});
+
 let started = false;
 
 /** Ask who we are, and begin to listen once we are somebody. */

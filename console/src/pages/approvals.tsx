@@ -1,7 +1,7 @@
 // The inbox of open questions, worked through with the keyboard, and what was answered before.
 import { signal } from "@preact/signals";
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { answer, ApprovalCard, Previewed } from "../chat/approval";
 import { get, wordsOf } from "../core/api";
 import { href } from "../core/router";
@@ -59,7 +59,8 @@ function Open(): VNode {
     setPicked(next);
   };
 
-  useEffect(() => {
+  // Before the next key can come: a second press must know of the first.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select, button, summary, a, [contenteditable]") && event.key === "Enter") return;
       if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select")) return;

@@ -1,0 +1,166 @@
+"""Saying yes and no in the console: beside the conversation, in the inbox, with the keyboard alone; and never by mistake."""
+
+from playwright.sync_api import Page, expect
+
+from tests.console_world import Person, say, serious
+
+
+def plan(somebody: Person) -> str | None:
+    path = somebody.daemon.workspace / "plan.txt"
+    return path.read_text() if path.exists() else None
+
+
+def asked(page: Page) -> None:
+    say(page, "write")
+    expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
+
+
+def test_a_change_is_shown_before_it_is_allowed_and_can_be_undone(somebody: Person) -> None:
+    page = somebody.log_in()
+    asked(page)
+    card = page.get_by_role("region", name="Palyra asks")
+    expect(card.locator(".diff .add")).to_have_count(2)
+    assert plan(somebody) is None
+    card.get_by_role("button", name="Allow once").click()
+    expect(page.get_by_text("It is settled.")).to_be_visible()
+    assert plan(somebody) == "one\ntwo\n"
+    step = page.get_by_role("article", name="Step: write a file")
+    step.get_by_text("plan.txt", exact=True).first.click()
+    expect(step).to_contain_text("you allowed it")
+    step.get_by_role("button", name="Undo…").click()
+    expect(step.locator(".diff .del").first).to_be_visible()
+    step.get_by_role("button", name="Undo this now").click()
+    expect(step.locator("summary .badge")).to_have_text("undone")
+    assert plan(somebody) is None
+
+
+def test_what_is_denied_does_not_happen_and_the_reason_is_told(somebody: Person) -> None:
+    page = somebody.log_in()
+    asked(page)
+    card = page.get_by_role("region", name="Palyra asks")
+    card.get_by_text("More ways to answer").click()
+    card.get_by_label("Tell it why").fill("not on a Sunday")
+    card.get_by_role("button", name="Deny").click()
+    expect(page.get_by_text("It is settled.")).to_be_visible()
+    assert plan(somebody) is None
+    page.get_by_role("link", name="Approvals").click()
+    page.get_by_role("button", name="Answered").click()
+    page.locator(".history summary").first.click()
+    expect(page.locator(".history details[open]")).to_contain_text("not on a Sunday")
+
+
+def test_what_it_does_can_be_edited_before_it_is_allowed(somebody: Person) -> None:
+    page = somebody.log_in()
+    asked(page)
+    card = page.get_by_role("region", name="Palyra asks")
+    card.get_by_text("More ways to answer").click()
+    card.get_by_role("button", name="Edit what it does").click()
+    box = card.get_by_label("What it does, edited")
+    box.fill("{ not json")
+    card.get_by_role("button", name="Allow as edited").click()
+    expect(card.get_by_role("alert")).to_contain_text("not valid")
+    box.fill('{"path": "plan.txt", "content": "three\\n"}')
+    card.get_by_role("button", name="Allow as edited").click()
+    expect(page.get_by_text("It is settled.")).to_be_visible()
+    assert plan(somebody) == "three\n"
+    (somebody.daemon.workspace / "plan.txt").unlink()
+
+
+def test_a_wider_yes_says_what_it_covers_and_is_not_asked_again(somebody: Person) -> None:
+    page = somebody.log_in()
+    asked(page)
+    card = page.get_by_role("region", name="Palyra asks")
+    card.get_by_text("More ways to answer").click()
+    card.get_by_label("Allow").select_option("session")
+    expect(card.get_by_label("This covers")).to_be_visible()
+    card.get_by_role("button", name="Allow in this session").click()
+    expect(page.get_by_text("It is settled.")).to_be_visible()
+    (somebody.daemon.workspace / "plan.txt").unlink()
+    say(page, "write")
+    expect(page.get_by_text("It is settled.")).to_have_count(2)
+    assert plan(somebody) == "one\ntwo\n"
+    (somebody.daemon.workspace / "plan.txt").unlink()
+
+
+def test_no_key_and_no_hasty_click_is_a_yes(somebody: Person) -> None:
+    page = somebody.log_in()
+    page.evaluate(
+        """() => new MutationObserver(() => {
+            const yes = document.querySelector("button.yes");
+            if (yes && window.early === undefined) { window.early = yes.disabled; yes.click(); }
+        }).observe(document.body, {childList: true, subtree: true})"""
+    )
+    asked(page)
+    assert page.evaluate("window.early") is True
+    assert page.evaluate("document.activeElement.className") != "yes"
+    page.keyboard.press("Enter")
+    page.keyboard.press("y")
+    page.get_by_role("link", name="Approvals").click()
+    expect(page.locator(".inbox-list li")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.keyboard.press("a")
+    expect(page.get_by_text("Press a again")).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.get_by_text("Press a again")).to_have_count(0)
+    assert plan(somebody) is None
+    page.keyboard.press("d")
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+
+
+def test_the_inbox_is_worked_through_with_the_keyboard(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "two")
+    expect(page.get_by_role("button", name="Allow once")).to_have_count(2)
+    expect(page.get_by_role("link", name="Approvals").locator(".count")).to_have_text("2")
+    page.goto(somebody.daemon.url + "/#/approvals")
+    expect(page.locator(".inbox-list li")).to_have_count(2)
+    assert serious(page) == []
+    page.keyboard.press("j")
+    expect(page.locator(".inbox-list li").nth(1)).to_have_class("current")
+    kept = page.locator(".inbox-list li.current").inner_text()
+    page.keyboard.press("a")
+    page.keyboard.press("a")
+    expect(page.locator(".inbox-list li")).to_have_count(1)
+    name = "a.txt" if "a.txt" in kept else "b.txt"
+    expect(page.locator(".inbox-list")).not_to_contain_text(name)
+    page.keyboard.press("d")
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    page.get_by_role("link", name="Chat").click()
+    page.get_by_role("link", name="two").first.click()
+    expect(page.get_by_text("Both are settled.")).to_be_visible()
+    assert [(somebody.daemon.workspace / each).exists() for each in (name, "b.txt" if name == "a.txt" else "a.txt")] == [
+        True,
+        False,
+    ]
+    (somebody.daemon.workspace / name).unlink()
+
+
+def test_many_are_denied_at_once_and_a_filter_narrows_them(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "two")
+    expect(page.get_by_role("button", name="Allow once")).to_have_count(2)
+    page.goto(somebody.daemon.url + "/#/approvals")
+    filter_box = page.get_by_role("searchbox", name="Filter approvals")
+    filter_box.fill("a.txt")
+    expect(page.locator(".inbox-list li")).to_have_count(1)
+    filter_box.fill("")
+    for each in page.get_by_role("checkbox").all():
+        each.check()
+    page.get_by_role("button", name="Deny the 2 picked").click()
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+
+
+def test_everything_from_asking_to_allowing_is_done_without_a_mouse(somebody: Person) -> None:
+    page = somebody.log_in()
+    page.get_by_role("textbox", name="Message").focus()
+    page.keyboard.type("write")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
+    for _ in range(40):
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate("document.activeElement.textContent") == "Allow once":
+            break
+    page.keyboard.press("Space")
+    expect(page.get_by_text("It is settled.")).to_be_visible()
+    assert plan(somebody) == "one\ntwo\n"
+    (somebody.daemon.workspace / "plan.txt").unlink()
