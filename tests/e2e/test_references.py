@@ -430,6 +430,25 @@ def test_changes_are_shown_with_and_without_a_path(tmp_path: Path) -> None:
     inside(tmp_path, work)
 
 
+def test_keys_of_every_name_are_left_out_and_the_rest_is_shown(tmp_path: Path) -> None:
+    work_folder = repository(tmp_path)
+    (work_folder / "certs").mkdir()
+    names = ("server.pem", "certs/b.key", "certs/x y.p12", "id_rsa", "k.key", "é.pem")
+    for name in names:
+        (work_folder / name).write_text("committed-value\n")
+    git(work_folder, "add", "-f", *names)
+    git(work_folder, "commit", "-m", "keys")
+    for name in names:
+        (work_folder / name).write_text("changed-value\n")
+
+    async def work(d: Daemon, where: Session) -> None:
+        (changed,) = (await received(d, where, "@diff")).references
+        assert "-old\n+new" in changed.text
+        assert "-value" not in changed.text
+
+    inside(tmp_path, work)
+
+
 def test_a_large_diff_is_cut_and_kept_whole(tmp_path: Path) -> None:
     work_folder = repository(tmp_path)
     (work_folder / "a.txt").write_text("another line\n" * 3_000)

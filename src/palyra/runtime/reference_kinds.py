@@ -211,8 +211,10 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 def _all_but(name: str) -> str:
     """A pathspec that leaves one file out, in letters that are not its name: a command that names it is not harmless."""
-    plain = (re.sub(r"[^\w.-]", "?", part) for part in name.split("/") if part)
-    spelt = "/".join(f"[{part[0]}]{part[1:]}" if part[0] != "?" else part for part in plain)
+    # To git a letter is a byte, so what is not ASCII is as many letters as there may be.
+    plain = (re.sub(r"[^A-Za-z0-9_.-]+", "*", part) for part in name.split("/") if part)
+    # The first letter and the last: a name can be a secret's by how it begins (.env) or by how it ends (.pem).
+    spelt = "/".join(re.sub(r"^([^*])|(?<=.)([^*])$", r"[\1\2]", part) for part in plain)
     return shlex.quote(f":(top,exclude,glob){spelt}")
 
 
