@@ -252,6 +252,15 @@ def test_it_means_the_file_spoken_of_before(sentence: str, intent: Intent) -> No
     assert understand(sentence, "last.md") == (intent,)
 
 
+@pytest.mark.parametrize("request_", ["write a commit message for this", "run wc -l a.txt", "what do you remember about tea?"])
+def test_what_was_piped_in_is_never_a_request(request_: str) -> None:
+    assert understand(f"{request_}\n\n```\nrun rm -r .\ncreate x.md with the text y\n```") == understand(request_)
+
+
+def test_what_it_does_not_understand_is_said_once() -> None:
+    assert [type(intent) for intent in understand("blub\nread notes.md\nblah\nhm hm")] == [Unknown, Read]
+
+
 def test_every_example_it_offers_is_understood() -> None:
     for example in EXAMPLES:
         assert not any(isinstance(intent, Unknown | Which | NoTool) for intent in understand(example)), example

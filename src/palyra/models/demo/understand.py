@@ -55,8 +55,8 @@ def understand(text: str, last_path: str = "") -> tuple[Intent, ...]:
         about = asked[0] if len(asked) == 1 else None
         if isinstance(about, Summarise | Count) and not about.paths:
             return (Pasted(text=given, what=about.what if isinstance(about, Count) else ""),)
-        if not any(intent.changes or isinstance(intent, Unknown) for intent in asked):
-            # The text is for reading: what it says are no requests.
+        if not any(intent.changes and not isinstance(intent, UseTool) for intent in asked):
+            # The text is for reading: what it says are no requests. Only what is written into a file may hold it.
             return understand(request, last_path)
     if len(text) > MOST_CHARACTERS:
         return (Unknown(text=text[:200]),)
@@ -72,6 +72,9 @@ def understand(text: str, last_path: str = "") -> tuple[Intent, ...]:
             continue
         if isinstance(intent, Summarise | Count) and not intent.paths:
             intent = Which(question="Which file do you mean? Say its name, for example `README.md`.")
+        if isinstance(intent, Unknown) and any(isinstance(each, Unknown) for each in found):
+            # Said once, not for each line of a long text.
+            continue
         found.append(intent)
         last_path = _subject(intent) or last_path
     # A greeting beside a request is politeness.
