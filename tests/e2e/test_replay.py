@@ -31,6 +31,7 @@ from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 from tests import replaying
 from tests.e2e.test_images import Camera
+from tests.faults import SlowLoading, held_writer, long_and_next, reached
 from tests.inprocess import daemon, finished, say, session
 from tests.material import ROOT, material
 from tests.replaying import HOLDS, SCRIPTS, SETTINGS, STORIES, call, furnish, model_for, scripts_at_random, talk_at_random
@@ -137,6 +138,33 @@ def test_two_hundred_recorded_runs_of_all_kinds_are_replayed_identically_and_wit
     of_runs = {kind for kind in events.KINDS if kind.split(".")[0] in ("run", "input", "route", "model", "tool", "approval")}
     assert of_runs <= set(kinds)
     assert {"session.ruled", "session.reset", "session.branched", "session.compacted", "session.restored"} <= set(kinds)
+
+
+def test_what_came_while_a_started_daemon_took_up_its_work_is_brought_when_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = Hold()
+
+    async def inside() -> Recording:
+        async with daemon(tmp_path, long_and_next(hold)) as d:
+            where = await session(d)
+            await say(d, where, "long")
+            await reached(hold.reached)
+            await say(d, where, "next")
+        hold.released.set()
+        loading = SlowLoading(monkeypatch)
+        async with daemon(tmp_path, long_and_next(hold)) as d:
+            await loading.begun()
+            with held_writer(d) as writer:
+                saying = asyncio.ensure_future(say(d, where, "next"))
+                await writer.handed_over(1)
+                loading.release()
+                await writer.handed_over(2)
+            await finished(d, await saying)
+            return await replaying.recording(d, where.session_id)
+
+    recorded, catalogue = asyncio.run(inside()), ours()
+    assert [told(again) for _ in range(10) if not (again := replay(recorded, catalogue)).identical] == []
 
 
 def test_single_runs_are_replayed_from_where_nothing_was_at_work_and_from_files_of_their_own(tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ class Director:
         self.on_restart: list[Callable[[], None]] = []
         self._door: Door | None = None
         self._steps: deque[tuple[Callable[[Tx], Any], asyncio.Future[Any]]] = deque()
+        # Those of a daemon that starts. They say nothing of how far the run has come that it set to work again.
+        self._starting: deque[tuple[Callable[[Tx], Any], asyncio.Future[Any]]] = deque()
         # Until which entry, who is told, and in which run: one that ended may have left somebody behind.
         self._waiting: list[tuple[int, asyncio.Future[None], str]] = []
         self._states: dict[str, RunState | None] = {}
@@ -139,7 +141,8 @@ class Director:
     # --- the journal --------------------------------------------------------------------------------------------------
 
     def hand_over(self, step: Callable[[Tx], Any], future: "asyncio.Future[Any]") -> None:
-        self._steps.append((step, future))
+        starts = self._doing is not None and self._doing[0].how == "restart" and asyncio.current_task() is self._doing[1]
+        (self._starting if starts else self._steps).append((step, future))
         self._news.set()
 
     def _committed(self, appended: list[Appended]) -> None:
@@ -190,15 +193,29 @@ class Director:
         """Until the recorded tape ends, something differs, or nothing moves any more."""
         self._start()
         while self.head < self.script.last and self.difference is None:
-            if self._doing is not None and (self._doing[1].done() or self.head >= self._doing[0].last):
+            if self._is_over():
                 self._doing = None
             unit = self.script.unit(self.head + 1) if self._doing is None else None
-            if unit is not None and self._is_due(unit):
+            restarting = self._doing is not None and self._doing[0].how == "restart"
+            if restarting and self._starting:
+                await self._pass_on(*self._starting.popleft())
+            elif unit is not None and self._is_due(unit):
                 await self._do(unit)
-            elif self._steps and (unit is None or unit.how == "time"):
-                await self._pass_on()
+            elif self._steps and not restarting and (unit is None or unit.how == "time"):
+                await self._pass_on(*self._steps.popleft())
             elif not await self._something_new():
                 self._stands_still()
+
+    def _is_over(self) -> bool:
+        """Whether what was set in motion has come to its end."""
+        if self._doing is None:
+            return False
+        unit, done = self._doing
+        if done.done() or self.head < unit.last:
+            return done.done()
+        # A daemon that starts takes nothing from outside before it has looked at all that was unfinished, unless it dies at that.
+        following = self.script.unit(self.head + 1)
+        return unit.how != "restart" or (following is not None and following.how == "restart")
 
     def _is_due(self, unit: Unit) -> bool:
         """Whether the loop has come as far as it can: it wants to write, it waits for the world, or nobody works."""
@@ -206,7 +223,7 @@ class Director:
         waits = any(run_id == self.run_id for *_, run_id in self._waiting)
         if unit.how == "time":
             return not self._steps and waits
-        return bool(self._steps) or waits or not self.run_id
+        return bool(self._steps or self._starting) or waits or not self.run_id
 
     async def _something_new(self) -> bool:
         try:
@@ -225,9 +242,8 @@ class Director:
             seq=entry.seq, recorded=Side(entry.kind), hint="the replay does not come to this entry: it stands still before it"
         )
 
-    async def _pass_on(self) -> None:
-        """Let the loop's oldest step be written, at the time at which it was."""
-        step, future = self._steps.popleft()
+    async def _pass_on(self, step: Callable[[Tx], Any], future: "asyncio.Future[Any]") -> None:
+        """Let a step of the loop be written, at the time at which it was."""
         if future.cancelled():
             return  # Whoever wanted this was stopped first.
 
@@ -324,6 +340,7 @@ class Director:
         self._door.dead = True
         self.runtime = None
         self._steps.clear()
+        self._starting.clear()
         self._waiting.clear()
         others = asyncio.all_tasks() - {cast("asyncio.Task[Any]", asyncio.current_task())}
         for task in others:
@@ -332,7 +349,9 @@ class Director:
             await asyncio.wait(others, timeout=1)
         for forget in self.on_restart:
             forget()
-        self._doing = (unit, asyncio.create_task(self._start().recover()))
+        recovering = asyncio.create_task(self._start().recover())
+        recovering.add_done_callback(lambda done: self._news.set())
+        self._doing = (unit, recovering)
 
 
 def _last_uses(script: Script) -> dict[str, int]:
