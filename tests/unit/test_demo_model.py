@@ -167,6 +167,13 @@ def test_what_makes_no_sense_changes_nothing_and_is_explained(folder: Path, said
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def test_an_attached_file_is_what_this_means(folder: Path) -> None:
+    block = "<attachments> (…)\n[a.txt: text/plain; 9 bytes; ends at 01X-A1]\nred beans\n[01X-A1]\n</attachments>"
+    talk = Talk(folder)
+    assert "red beans" in talk.say(block, "summarise this")
+    assert talk.calls == []
+
+
 def test_creating_and_then_reading_waits_for_the_file(folder: Path) -> None:
     talk = Talk(folder)
     answer = talk.say("create new.txt with the text fresh\n", "read new.txt")

@@ -25,6 +25,8 @@ _FROM_THE_DAEMON = (
     "[attached: ",
     "[image ",
 )
+# The text of an attached file, between its marks.
+_ATTACHED = re.compile(r"^\[[^\n]*; ends at (\S+-A\d+)\]\n(.*?)\n\[\1\]$", re.DOTALL | re.MULTILINE)
 # It reads for itself what was named.
 _NAMED = re.compile(r"(?<![\w@])@(?:file|folder):(?=\S)")
 
@@ -51,6 +53,7 @@ class Desk:
         self._results = list(results(request.messages[begin:end]))
         self._history = request.messages
         self.asks = _said(request.messages[begin]) if begin < end else [""]
+        self.attached = _attached(request.messages[begin]) if begin < end else ""
         self.earlier = list(results(request.messages[:begin]))
         self.turns = sum(isinstance(message, AssistantMessage) for message in request.messages[begin:end])
         self.went_well = bool(self._results) and not any(result.failed for result in self._results)
@@ -151,3 +154,10 @@ def _said(message: Message) -> list[str]:
         return []
     texts = [part.text.strip() for part in message.parts if isinstance(part, Text)]
     return [_NAMED.sub("", text) for text in texts if text and not text.startswith(_FROM_THE_DAEMON)]
+
+
+def _attached(message: Message) -> str:
+    """What the files say that a person attached."""
+    parts = message.parts if isinstance(message, UserMessage) else ()
+    blocks = [part.text for part in parts if isinstance(part, Text) and part.text.startswith(_FROM_THE_DAEMON)]
+    return "\n".join(found[2] for block in blocks for found in _ATTACHED.finditer(block))

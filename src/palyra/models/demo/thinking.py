@@ -102,7 +102,7 @@ def think(request: ModelRequest) -> Thought:
 
 
 def _intents(desk: Desk) -> list[Intent]:
-    return [intent for text in desk.asks for intent in understand(text, desk.last_path)]
+    return [intent for text in desk.asks for intent in understand(text, desk.last_path, desk.attached)]
 
 
 def _answered_already(desk: Desk) -> str:

@@ -47,10 +47,12 @@ _FENCED = re.compile(r"([^`]{1,2000}?)\n\n(`{3,})\w*\n(.*)\n\2\s*", re.DOTALL)
 Rule = Callable[[Phrase], Intent | None]
 
 
-def understand(text: str, last_path: str = "") -> tuple[Intent, ...]:
-    """Every request in a message, in its order. `last_path` is what "it" means if the message itself does not say."""
+def understand(text: str, last_path: str = "", attached: str = "") -> tuple[Intent, ...]:
+    """Every request in a message, in its order. `last_path` is what "it" means if the message itself does not say; before that, it
+    is the text in a fence behind the request, or the one that is `attached`.
+    """
     request, given = _parts(text)
-    if given:
+    if given := given or attached:
         asked = [_first(Phrase(clause)) for clause in clauses(request)]
         about = asked[0] if len(asked) == 1 else None
         if isinstance(about, Summarise | Count) and not about.paths:
