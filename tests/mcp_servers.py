@@ -316,6 +316,17 @@ def odd_tools() -> None:
     )
 
 
+def telling() -> None:
+    """Says what it was given in confidence wherever it can be read."""
+    key = os.environ["API_KEY"]
+    serve(
+        lambda request: answer(request, content=text("done")),
+        tool("act", f"Act with {key}.", properties={"a": {"type": "string", "enum": [key], "description": key}}),
+        tool(f"act_{key}"),
+        {"name": f"broken {key}"},
+    )
+
+
 def endless_pages() -> None:
     page = 0
     for request in requests():
@@ -361,6 +372,7 @@ HOSTILE = (
     stuck,
     large_result,
     odd_tools,
+    telling,
     endless_pages,
     old,
     modern,

@@ -51,6 +51,26 @@ def test_what_a_server_asks_of_us_is_declined_but_a_ping_is_answered(tmp_path: P
     run(work)
 
 
+def test_what_a_server_says_of_its_tools_does_not_pass_on_what_it_was_given_in_confidence(tmp_path: Path) -> None:
+    async def work() -> None:
+        config = ServerConfig(
+            name="s", command=sys.executable, args=(mcp_servers.SCRIPT, "hostile", "telling"), env={"API_KEY": "abcdef123456"}
+        )
+        async with opened(tmp_path, config) as servers:
+            await until(lambda: bool(servers.pending()))
+            assert [each.tool for each in servers.pending()] == ["act"]
+            assert "abcdef123456" not in str(servers.status())
+            at = At(servers, tmp_path / "work" / "s")
+            await at.accept_all()
+            (offered,) = servers.tools()
+            assert offered.spec.description == "Act with [hidden]."
+            assert "abcdef123456" not in str(offered.spec)
+            assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"abcdef123456" in file.read_bytes()]
+            assert (await at.call("act")).text == "done"
+
+    run(work)
+
+
 @pytest.mark.parametrize("kind", ["giant", "endless"])
 def test_a_message_without_measure_ends_the_connection_and_a_new_one_begins(tmp_path: Path, kind: str) -> None:
     async def work() -> None:

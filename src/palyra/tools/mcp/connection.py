@@ -121,7 +121,8 @@ class Connection:
         try:
             await session.open(self._pace.greeting_s)
             await self._list(session)
-            self._session, self._server, self._protocol = session, session.server, session.version
+            self._session, self._server = session, self._config.without_secrets(session.server)
+            self._protocol = session.version
             self._state, self._detail = "ready", ""
             self._starts += 1
             if not reason:
@@ -142,8 +143,19 @@ class Connection:
         return reason
 
     async def _list(self, session: Session) -> None:
-        self._listed = listed(await session.tools(self._pace.greeting_s))
+        self._listed = self._told(listed(await session.tools(self._pace.greeting_s)))
         await self._sort_out()
+
+    def _told(self, found: Listed) -> Listed:
+        """What is listed, without what the server was given in confidence: whoever may look, and every model, reads it."""
+        hide = self._config.without_secrets
+        tools = (
+            msgspec.structs.replace(each, description=hide(each.description), schema=_mapped(each.schema, hide))
+            for each in found.tools
+            # By another name it could not be called.
+            if hide(each.called) == each.called
+        )
+        return Listed(tuple(tools), tuple(map(hide, found.problems)))
 
     async def _sort_out(self) -> None:
         """Divide the tools into those that are offered and those that wait for a yes."""
