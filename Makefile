@@ -25,7 +25,7 @@ run: $(VENV)/.runs
 	@exec $(BIN)/palyra up
 
 test: $(VENV)/.browses
-	@$(BIN)/python scripts/console.py
+	@$(BIN)/python scripts/console.py || echo "warning: without it tests/console fails"
 	@$(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/test_mcp_conformance.py fails"
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)
 

@@ -25,6 +25,8 @@ def chromium() -> Iterator[Browser]:
         pytest.fail(f"{found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})")
     if not (FOLDER / "index.html").exists():
         pytest.fail("the console is not built: run `make console`")
+    if not AXE.exists():
+        pytest.fail("axe is not installed: remove src/palyra/console and run `make console`")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
         try:
