@@ -40,7 +40,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder = tmp_path_factory.mktemp("console")
-    with start(folder, script=script(folder)) as running:
+    with start(folder, config="[limits]\nrequests_per_second = 1000\n", script=script(folder)) as running:
         yield running
 
 

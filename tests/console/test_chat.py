@@ -179,3 +179,20 @@ def test_what_happens_elsewhere_shows_up_by_itself(somebody: Person) -> None:
     somebody.daemon.run("hello", session)
     expect(page.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text("the script")
     assert serious(page) == []
+
+
+def test_a_long_session_shows_its_end_first_and_its_beginning_when_asked(somebody: Person) -> None:
+    session = somebody.daemon.post("/v1/sessions")["session_id"]
+    somebody.daemon.run("code", session)
+    while somebody.daemon.get(f"/v1/sessions/{session}")["head_seq"] <= 520:
+        somebody.daemon.run("hello", session)
+    page = somebody.log_in(f"/#/chat/{session}")
+    messages = page.get_by_role("article", name="You")
+    expect(messages.last).to_contain_text("hello")
+    expect(messages.first).not_to_contain_text("code")
+    page.get_by_role("button", name="Load earlier").click()
+    expect(messages.first).to_contain_text("code")
+    shown = messages.count()
+    say(page, "hello")
+    expect(messages).to_have_count(shown + 1)
+    ended(page)

@@ -15,13 +15,12 @@ class Again {
   private wait = FIRST_WAIT_MS;
   private timer = 0;
 
-  constructor(private readonly open: () => void) {
-    addEventListener("online", () => this.timer && this.now());
-  }
+  constructor(private readonly open: () => void) {}
 
   later(): void {
-    clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.now(), this.wait * (0.8 + Math.random() * 0.4));
+    this.stop();
+    addEventListener("online", this.now);
+    this.timer = window.setTimeout(this.now, this.wait * (0.8 + Math.random() * 0.4));
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT_MS);
   }
 
@@ -31,13 +30,13 @@ class Again {
 
   stop(): void {
     clearTimeout(this.timer);
-    this.timer = 0;
+    removeEventListener("online", this.now);
   }
 
-  private now(): void {
+  private readonly now = (): void => {
     this.stop();
     this.open();
-  }
+  };
 }
 
 /** A stream that was refused says nothing about why: asking plainly tells logged out from not there. */

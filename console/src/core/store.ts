@@ -128,16 +128,7 @@ async function tryShow(conversation: Conversation): Promise<void> {
     conversation.session.value = session;
     conversation.load(page.entries);
     openError.value = "";
-    stream = new OneSession(conversation.id, {
-      cursor: () => conversation.cursor,
-      entry: (entry) => conversation.entry(entry),
-      live: (event) => conversation.live(event),
-      resumed: () => {
-        conversation.resumed();
-        for (const done of whenListening) done();
-        whenListening = [];
-      },
-    });
+    listenTo(conversation);
   } catch (error) {
     if (open.peek() !== conversation) return;
     openError.value = error instanceof Error ? error.message : String(error);
@@ -146,7 +137,21 @@ async function tryShow(conversation: Conversation): Promise<void> {
   }
 }
 
-/** Entries before those that are shown. */
+function listenTo(conversation: Conversation): void {
+  stream?.close();
+  stream = new OneSession(conversation.id, {
+    cursor: () => conversation.cursor,
+    entry: (entry) => conversation.entry(entry),
+    live: (event) => conversation.live(event),
+    resumed: () => {
+      conversation.resumed();
+      for (const done of whenListening) done();
+      whenListening = [];
+    },
+  });
+}
+
+/** Entries before those that are shown. The stream begins anew behind them: what came meanwhile would be lost with the old fold. */
 export async function showEarlier(conversation: Conversation): Promise<void> {
   const from = conversation.from.peek();
   const after = Math.max(0, from - 1 - FIRST_ENTRIES);
@@ -158,7 +163,9 @@ export async function showEarlier(conversation: Conversation): Promise<void> {
     collected.push(...page.entries);
     cursor = page.entries.at(-1)?.seq ?? until;
   }
+  if (open.peek() !== conversation) return;
   conversation.load(collected);
+  listenTo(conversation);
 }
 
 // The row of a session says its new title at once.
