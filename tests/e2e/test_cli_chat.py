@@ -105,7 +105,7 @@ def test_a_wider_yes_covers_the_next_call_and_names_what_it_covers(tmp_path: Pat
         chat.line("s")
         chat.expect(r"which\? \(1-\d")
         chat.line("1")
-        chat.expect("fs.write: allowed for session")
+        chat.expect("fs.write: allowed for this session")
         chat.expect("✓ fs.write")
         (resolved,) = _kinds(daemon, "approval.resolved")
         assert resolved["scope"] == "session"

@@ -201,7 +201,7 @@ class Screen:
             return
         where = f" ({one_line(event.surface.removeprefix('api:'))})" if event.surface else ""
         reason = f": {one_line(event.reason, 200)}" if event.reason else ""
-        scope = f" for {event.scope}" if event.scope != "once" else ""
+        scope = {"session": " for this session", "timed": " for a time", "always": " from now on"}.get(event.scope, "")
         scope += ", with edited arguments" if event.arguments is not None else ""
         said = {"allow": "allowed", "deny": "denied"}.get(event.decision, event.decision)
         self._dim(f"{clean(request.tool)}: {said}{scope}{where}{reason}")
