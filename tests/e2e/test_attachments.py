@@ -336,3 +336,15 @@ def test_a_picture_that_a_tool_brought_stays_untrusted_when_it_is_attached(tmp_p
         assert (attached.label.integrity, attached.label.sources) == ("untrusted", ("web",))
 
     inside(tmp_path, work)
+
+
+def test_a_file_that_is_no_text_is_not_read_in_pieces_either(tmp_path: Path) -> None:
+    async def work(d: Daemon, where: Session) -> None:
+        old_office = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(20) + b"what redaction did not see" + bytes(20)
+        (attached,) = (await attach(d, where, ("old.doc", old_office))).attachments
+        tool, typed, _ = d.catalogue.parse("artifact.read", {"id": attached.artifact, "offset": 28, "limit": 4})
+        context = CallContext(principal=OWNER, session_id=where.session_id, run_id="", call_id="c", workspace="")
+        page = await tool.execute(typed, context)
+        assert (page.outcome, "binary" in page.text) == ("error", True)
+
+    inside(tmp_path, work)

@@ -15,6 +15,7 @@ from palyra.tools.catalogue import Arguments, Placeless, declare
 Load = Callable[[str, str], tuple[bytes, Label] | None]
 
 _MOST_BYTES = 7_800
+_LOOKED_AT = 8 << 10
 
 
 class ArtifactArguments(Arguments, frozen=True, kw_only=True):
@@ -50,7 +51,8 @@ class ArtifactRead(Placeless):
             return ToolResult(outcome="error", text=f"the artifact has {len(data):,} bytes, there is no byte {arguments.offset}")
         begin, end = _whole_characters(data, arguments.offset, arguments.offset + arguments.limit)
         page = data[begin:end]
-        if b"\0" in page:
+        # Also by how it begins, as for files: a page small enough would show, piece by piece, what redaction never read as text.
+        if b"\0" in page or b"\0" in data[:_LOOKED_AT]:
             return ToolResult(outcome="error", text=f"the artifact is binary, {len(data):,} bytes; it cannot be shown as text")
         more = f"; continue with offset {end}" if end < len(data) else ""
         header = f"bytes {begin}-{end} of {len(data)}{more}"
