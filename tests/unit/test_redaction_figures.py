@@ -183,8 +183,9 @@ HOSTILE = {
 def test_hostile_text_takes_linear_time(name: str) -> None:
     text = HOSTILE[name]
     small = min(_seconds(text[: MIB // 8]) for _ in range(2))
-    assert _seconds(text) < 4.0  # 2 s on a quiet machine
-    assert _seconds(text) < 40 * small + 0.5
+    most = min(4.0, 40 * small + 0.5)  # 2 s on a quiet machine
+    # Once is enough, unless something else on the machine got in the way.
+    assert _seconds(text) < most or _seconds(text) < most
 
 
 def _seconds(text: str) -> float:
