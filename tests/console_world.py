@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from palyra.tools.browser import finding
 from palyra.tools.browser.finding import Installed
@@ -27,6 +27,7 @@ def chromium() -> Iterator[Browser]:
         pytest.fail("the console is not built: run `make console`")
     if not AXE.exists():
         pytest.fail("axe is not installed: remove src/palyra/console and run `make console`")
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
         try:
