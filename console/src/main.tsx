@@ -1,4 +1,5 @@
 // Starts the console.
+import "./core/key";
 import { render } from "preact";
 import { App } from "./app";
 import "./core/theme";

@@ -33,11 +33,13 @@ def token_of(served: DaemonProcess, scope: str, **more: Any) -> tuple[str, str]:
     return made["token"], made["info"]["token_id"]
 
 
-def cookie_of(served: DaemonProcess) -> str:
+def logged_in(served: DaemonProcess) -> dict[str, str]:
+    """The headers with which a page of ours comes: the cookie, and the half that only it knows."""
     link = served.post("/v1/login-links")["url"]
     response = served.request("GET", link.removeprefix(served.url), token="")
-    assert (response.status, response.headers["location"]) == (303, "/")
-    return response.headers["set-cookie"].partition(";")[0]
+    start, _, key = response.headers["location"].partition("=")
+    assert (response.status, start) == (303, "/#key")
+    return {"Cookie": response.headers["set-cookie"].partition(";")[0], "X-Palyra-Key": key}
 
 
 # --- Host and Origin --------------------------------------------------------------------------------------------------
@@ -99,7 +101,7 @@ def test_no_answer_carries_cors_headers_and_every_answer_security_headers(served
 def test_without_a_good_token_everything_but_the_open_door_is_shut(served: DaemonProcess, token: str) -> None:
     with_token = [route for route in ROUTES if route.scope is not None]
     open_ones = {route.path for route in ROUTES if route.scope is None}
-    assert open_ones == {"/", "/healthz", "/readyz", "/login"}
+    assert open_ones == {"/", "/assets/{asset}", "/healthz", "/readyz", "/login"}
     for route in with_token:
         path = re.sub(r"\{\w+\}", NOBODY, route.path)
         response = served.request(route.method, path, {} if route.body else None, token=token)
@@ -216,7 +218,7 @@ def test_whoever_guesses_is_told_to_wait_and_a_good_token_still_works(tmp_path: 
         assert 0 < int(blocked.headers["retry-after"]) <= 61
         assert served.request("GET", "/login?code=guess", token="").status == 429
         assert served.get("/v1/status")["version"]
-        cookie_of(served)
+        logged_in(served)
 
 
 def test_too_many_requests_a_second_are_refused_with_the_time_to_wait(tmp_path: Path) -> None:
@@ -261,9 +263,9 @@ def metric(served: DaemonProcess, name: str) -> float:
 # --- browsers ---------------------------------------------------------------------------------------------------------
 
 
-def browser(served: DaemonProcess, method: str, path: str, cookie: str, **headers: str) -> Response:
+def browser(served: DaemonProcess, method: str, path: str, known: dict[str, str], **headers: str) -> Response:
     body: dict[str, Any] | None = {} if method == "POST" else None
-    return served.request(method, path, body, token="", headers={"Cookie": cookie, **headers})
+    return served.request(method, path, body, token="", headers={**known, **headers})
 
 
 def test_a_login_link_works_once_and_gives_a_strict_cookie(served: DaemonProcess) -> None:
@@ -275,21 +277,33 @@ def test_a_login_link_works_once_and_gives_a_strict_cookie(served: DaemonProcess
     assert served.request("GET", "/login", token="").status == 400
 
 
-def test_a_browser_session_reads_freely_and_writes_with_csrf_header_and_own_origin(served: DaemonProcess) -> None:
-    cookie = cookie_of(served)
-    own = {"Origin": served.url, "X-Palyra-CSRF": "1"}
-    assert browser(served, "GET", "/v1/status", cookie).status == 200
-    assert browser(served, "POST", "/v1/sessions", cookie, **own).status == 201
-    assert browser(served, "POST", "/v1/sessions", cookie, Origin=served.url).status == 403
-    assert browser(served, "POST", "/v1/sessions", cookie, **{"X-Palyra-CSRF": "1"}).status == 403
-    assert browser(served, "POST", "/v1/sessions", cookie, **{**own, "Origin": "https://evil.example"}).status == 403
+def test_a_browser_session_needs_both_halves_and_writes_from_its_own_origin(served: DaemonProcess) -> None:
+    known = logged_in(served)
+    own = {"Origin": served.url}
+    assert browser(served, "GET", "/v1/status", known).status == 200
+    assert browser(served, "POST", "/v1/sessions", known, **own).status == 201
+    assert browser(served, "POST", "/v1/sessions", known).status == 403
+    assert browser(served, "POST", "/v1/sessions", known, Origin="https://evil.example").status == 403
+
+
+def test_a_cookie_that_another_server_on_this_machine_was_sent_opens_nothing(served: DaemonProcess) -> None:
+    """Browsers send cookies to every port of a host: whoever serves pages here gets it, and can say any Origin."""
+    known = logged_in(served)
+    stolen = {"Cookie": known["Cookie"], "Origin": served.url, "X-Palyra-CSRF": "1"}
+    for headers in (stolen, {**stolen, "X-Palyra-Key": ""}, {**stolen, "X-Palyra-Key": known["Cookie"].partition("=")[2]}):
+        assert served.request("GET", "/v1/status", token="", headers=headers).status == 401
+        assert served.request("POST", "/v1/tokens", {"name": "x", "scope": "owner"}, token="", headers=headers).status == 401
+    key = known["X-Palyra-Key"]
+    # Streams and downloads name the other half in their address; what has effects may not.
+    assert served.request("GET", f"/v1/sessions?key={key}&limit=1", token="", headers=stolen).status == 200
+    assert served.request("POST", f"/v1/sessions?key={key}", {}, token="", headers=stolen).status == 401
 
 
 def test_logging_out_ends_the_browser_session(served: DaemonProcess) -> None:
-    cookie = cookie_of(served)
-    left = browser(served, "POST", "/v1/logout", cookie, **{"Origin": served.url, "X-Palyra-CSRF": "1"})
+    known = logged_in(served)
+    left = browser(served, "POST", "/v1/logout", known, Origin=served.url)
     assert (left.status, "Max-Age=0" in left.headers["set-cookie"]) == (204, True)
-    assert browser(served, "GET", "/v1/status", cookie).status == 401
+    assert browser(served, "GET", "/v1/status", known).status == 401
     assert served.request("POST", "/v1/logout", {}).status == 204
     assert served.request("GET", "/v1/status").status == 200
 
@@ -331,14 +345,15 @@ def upgrade(served: DaemonProcess, session_id: str, **headers: str) -> int:
 
 
 def test_a_websocket_from_another_site_is_refused(served: DaemonProcess, session_id: str) -> None:
-    bearer, cookie = f"Bearer {served.token}", cookie_of(served)
+    bearer, known = f"Bearer {served.token}", logged_in(served)
     evil = "https://evil.example"
     assert upgrade(served, session_id, Authorization=bearer) == 101
     assert upgrade(served, session_id, Authorization=bearer, Origin=served.url) == 101
     assert upgrade(served, session_id, Authorization=bearer, Origin=evil) == 403
-    assert upgrade(served, session_id, Cookie=cookie, Origin=served.url) == 101
-    assert upgrade(served, session_id, Cookie=cookie, Origin=evil) == 403
-    assert upgrade(served, session_id, Cookie=cookie) == 403
+    assert upgrade(served, session_id, **known, Origin=served.url) == 101
+    assert upgrade(served, session_id, **known, Origin=evil) == 403
+    assert upgrade(served, session_id, **known) == 403
+    assert upgrade(served, session_id, Cookie=known["Cookie"], Origin=served.url) == 401
     assert upgrade(served, session_id) == 401
     assert upgrade(served, session_id, Authorization=bearer, Host="evil.example") == 421
     assert upgrade(served, NOBODY, Authorization=bearer) == 404

@@ -8,7 +8,7 @@ import { Code, Copy, Diff, Output } from "../ui/code";
 import { Markdown } from "../ui/markdown";
 import { Badge, Labels, Problem } from "../ui/parts";
 import type { Attachment } from "../types";
-import { post, wordsOf } from "../core/api";
+import { post, withKey, wordsOf } from "../core/api";
 import { ApprovalCard } from "./approval";
 import { editing } from "./composing";
 import { retry } from "./verbs";
@@ -48,7 +48,7 @@ export function Attached({ attachments, sessionId }: { attachments: readonly Att
     <ul class="attached">
       {attachments.map((each) => (
         <li>
-          <a href={`/v1/sessions/${sessionId}/artifacts/${each.artifact}`} download={each.name || "file"}><bdi>{visible(each.name || "file")}</bdi></a>
+          <a href={withKey(`/v1/sessions/${sessionId}/artifacts/${each.artifact}`)} download={each.name || "file"}><bdi>{visible(each.name || "file")}</bdi></a>
           <span class="hint">{size(each.size ?? 0)}{each.width ? `, ${each.width} × ${each.height}` : ""}</span>
         </li>
       ))}
@@ -127,7 +127,7 @@ function Tool({ item, conversation }: { item: ToolItem; conversation: Conversati
         {!finished && item.output && <Output text={visible(item.output)} label="output so far" />}
         {finished?.text && <Output text={visible(finished.text)} label="result" />}
         <Attached attachments={finished?.images ?? []} sessionId={conversation.id} />
-        {finished?.artifact && <p><a href={`/v1/sessions/${conversation.id}/artifacts/${finished.artifact}`} download="result.txt">Download the whole result ({size(finished.size ?? 0)})</a></p>}
+        {finished?.artifact && <p><a href={withKey(`/v1/sessions/${conversation.id}/artifacts/${finished.artifact}`)} download="result.txt">Download the whole result ({size(finished.size ?? 0)})</a></p>}
         {(finished?.changes?.length ?? 0) > 0 && <Changes item={item} conversation={conversation} />}
       </details>
     </article>

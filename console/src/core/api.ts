@@ -16,6 +16,19 @@ export class Refused extends Error {
   }
 }
 
+// The cookie is only half of what lets this page in: browsers send it to every server on this machine. The other half came with
+// the login link and is kept here, where no page of another port can look.
+const KEPT = "palyra.key";
+
+export function keepKey(key: string): void {
+  localStorage.setItem(KEPT, key);
+}
+
+/** An address for what cannot send headers: streams, sockets and downloads. */
+export function withKey(path: string): string {
+  return `${path}${path.includes("?") ? "&" : "?"}key=${encodeURIComponent(localStorage.getItem(KEPT) ?? "")}`;
+}
+
 const UNREACHABLE = "Palyra cannot be reached. Start it with `palyra up`; this page goes on by itself.";
 
 interface ErrorWire {
@@ -23,7 +36,7 @@ interface ErrorWire {
 }
 
 async function send(method: string, path: string, body?: BodyInit, type?: string): Promise<Response> {
-  const headers: Record<string, string> = method === "GET" ? {} : { "X-Palyra-CSRF": "1" };
+  const headers: Record<string, string> = { "X-Palyra-Key": localStorage.getItem(KEPT) ?? "" };
   if (type) headers["Content-Type"] = type;
   let response: Response;
   try {

@@ -3,7 +3,7 @@
 // A browser opens only six plain connections to one address, for all tabs together. So the stream over all sessions is held by one tab,
 // which tells the others; the open session of each tab comes over a WebSocket, which does not count among the six.
 import type { Entry, LiveEvent } from "../types";
-import { access, get, online } from "./api";
+import { access, get, online, withKey } from "./api";
 
 type Hear = (entry: Entry) => void;
 const FIRST_WAIT_MS = 250;
@@ -74,7 +74,7 @@ export class AllSessions {
     } catch {
       return this.again.later();
     }
-    const source = new EventSource(`/v1/events?after=${this.cursor}`);
+    const source = new EventSource(withKey(`/v1/events?after=${this.cursor}`));
     this.source = source;
     source.addEventListener("entry", (event) => {
       const entry = JSON.parse((event as MessageEvent<string>).data) as Entry;
@@ -140,7 +140,7 @@ export class OneSession {
     if (this.closed) return;
     if (access.peek() === "out") return this.again.later();
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const socket = new WebSocket(`${scheme}://${location.host}/v1/sessions/${this.sessionId}/ws?after=${this.listener.cursor()}`);
+    const socket = new WebSocket(`${scheme}://${location.host}${withKey(`/v1/sessions/${this.sessionId}/ws?after=${this.listener.cursor()}`)}`);
     this.socket = socket;
     socket.onopen = () => {
       online.value = true;

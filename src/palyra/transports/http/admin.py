@@ -15,7 +15,7 @@ from palyra.runtime import policy_changes
 from palyra.runtime.judging import complete
 from palyra.transports.auth import BROWSER_MS
 from palyra.transports.http.calls import Answer, Call, Count, Input, Nothing, Ulid, ok
-from palyra.transports.http.guard import COOKIE
+from palyra.transports.http.guard import COOKIE, split
 
 
 class NewToken(Input, frozen=True, kw_only=True):
@@ -102,7 +102,10 @@ async def login(call: Call[Login, Nothing]) -> Answer:
             # A person is shown what to do by the console; a program gets the error.
             return Answer(303, headers=((b"location", b"/#/login/used"),))
         raise
-    return Answer(303, headers=((b"location", b"/"), (b"set-cookie", _cookie(secret, BROWSER_MS // 1000))))
+    cookie, key = split(secret)
+    # What stands behind a # is for the page: it is never sent to a server.
+    location = f"/#key={key}".encode()
+    return Answer(303, headers=((b"location", location), (b"set-cookie", _cookie(cookie, BROWSER_MS // 1000))))
 
 
 async def logout(call: Call[Nothing, Nothing]) -> Answer:

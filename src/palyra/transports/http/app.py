@@ -15,7 +15,7 @@ from palyra.journal.tokens import Token
 from palyra.transports.http import openapi, reading, table
 from palyra.transports.http.calls import Answer, Call, Headers, Nothing, Parts, Receive, Scope, Send, Streaming, encode
 from palyra.transports.http.errors import CLOSING, MethodNotAllowed, TooManyHeaders, body_of, internal, status_of
-from palyra.transports.http.guard import Guard
+from palyra.transports.http.guard import Guard, key_from_query
 from palyra.transports.http.routes import Endpoint, Gives, Route, Table
 from palyra.transports.http.streams import headers_of, send_answer, send_stream
 from palyra.transports.http.watching import cursor_for
@@ -132,9 +132,11 @@ class App:
         self, endpoint: Endpoint, path: dict[str, str], scope: Scope, headers: dict[bytes, bytes], receive: Receive
     ) -> Call[Any, Any]:
         address = _address(scope)
+        # What has effects names the page's half in a header, which no form and no link can.
+        given = scope["query_string"] if endpoint.route.has_effects else key_from_query(headers, scope["query_string"])
         token, by_cookie = self._guard.admit(endpoint.route, headers, address)
         reading.check_path(path)
-        query = reading.query(endpoint, scope["query_string"])
+        query = reading.query(endpoint, given)
         takes = endpoint.route.takes
         body: Any
         if takes is not None:
@@ -177,10 +179,11 @@ class App:
             label = endpoint.label
             if endpoint.route.path != WS_PATH:
                 raise NotFound(f"{scope['path'][:200]} does not speak WebSocket")
+            given = key_from_query(headers, scope["query_string"])
             token, by_cookie = self._guard.admit(endpoint.route, headers, _address(scope))
             self._guard.check_origin(headers, by_cookie=by_cookie)
             reading.check_path(path)
-            after = reading.query(endpoint, scope["query_string"]).after
+            after = reading.query(endpoint, given).after
             session_id = path["session_id"]
             await cursor_for(self._parts, token.principal, session_id, after)
             with self._place(token) as ended:

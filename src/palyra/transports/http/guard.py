@@ -12,7 +12,10 @@ from palyra.transports.http.routes import Route
 from palyra.transports.limits import Rates
 
 COOKIE = "palyra_session"
-CSRF_HEADER = b"x-palyra-csrf"
+# A browser's secret has two halves. It sends the cookie to every server on this machine, whatever the port; the other half is kept
+# by our pages, which no page of another port can look into.
+KEY_HEADER = b"x-palyra-key"
+_KEY_QUERY = b"key="
 _ALWAYS = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -71,14 +74,12 @@ class Guard:
             raise Forbidden(f"a token with scope {token.scope} may not do this: it needs {route.scope}", scope=token.scope)
         if route.has_effects:
             self.check_origin(headers, by_cookie=by_cookie)
-            if by_cookie and headers.get(CSRF_HEADER) != b"1":
-                raise Forbidden("a browser session must send the header X-Palyra-CSRF: 1 with everything that has effects")
         return token, by_cookie
 
     def identify(self, headers: dict[bytes, bytes], address: str) -> tuple[Token, bool]:
         authorization = headers.get(b"authorization")
         by_cookie = authorization is None
-        secret = _bearer(authorization) if authorization is not None else _cookie(headers.get(b"cookie", b""))
+        secret = _bearer(authorization) if authorization is not None else _halves(headers)
         if not secret:
             self._rates.take(address)
             raise Unauthenticated("this needs a token: send Authorization: Bearer TOKEN, or log in with the link of `palyra up`")
@@ -92,6 +93,31 @@ class Guard:
 def _bearer(authorization: bytes) -> str:
     scheme, _, secret = authorization.partition(b" ")
     return secret.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+
+
+def split(secret: str) -> tuple[str, str]:
+    """A browser's secret as the half for the cookie and the half for the page."""
+    middle = len(secret) // 2
+    return secret[:middle], secret[middle:]
+
+
+def key_from_query(headers: dict[bytes, bytes], query: bytes) -> bytes:
+    """The query without the page's half, which joins the headers: streams and downloads of a browser cannot send any."""
+    if _KEY_QUERY not in query:
+        return query
+    kept = []
+    for pair in query.split(b"&"):
+        if pair.startswith(_KEY_QUERY):
+            headers.setdefault(KEY_HEADER, pair.removeprefix(_KEY_QUERY))
+        else:
+            kept.append(pair)
+    return b"&".join(kept)
+
+
+def _halves(headers: dict[bytes, bytes]) -> str:
+    cookie = _cookie(headers.get(b"cookie", b""))
+    key = headers.get(KEY_HEADER, b"").decode("latin-1")
+    return cookie + key if cookie and key else ""
 
 
 def _cookie(header: bytes) -> str:
