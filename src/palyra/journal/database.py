@@ -22,7 +22,7 @@ log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
 Row = tuple[Any, ...]
 # So many steps in one commit mean that many are being worked on at once.
-CROWDED = 6
+CROWDED = 3
 CROWD_WAIT_S = 0.004
 MOST_STEPS_PER_COMMIT = 512
 
@@ -232,13 +232,30 @@ class Database:
             connection = self._connection or self._open_writer()
             self._connection = connection
             connection.begin()
-            for job in batch:
-                self._run_step(connection, job)
-            connection.commit()
+            if len(batch) == 1:
+                self._run_alone(connection, batch[0])
+            else:
+                for job in batch:
+                    self._run_step(connection, job)
+                connection.commit()
             self.commits += 1
             self.steps += len(batch)
         except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
+
+    def _run_alone(self, connection: Connection, job: _Job) -> None:
+        """A step with nobody beside it needs no savepoint: if it fails, there is nothing else to keep."""
+        tx = Tx(connection, self._clock())
+        try:
+            job.result = job.step(tx)
+        except Exception as error:
+            if self._dialect.translate(error) is not None:
+                raise
+            connection.rollback()
+            job.error = error
+        else:
+            connection.commit()
+            job.appended = tx.appended
 
     def _run_step(self, connection: Connection, job: _Job) -> None:
         tx = Tx(connection, self._clock())

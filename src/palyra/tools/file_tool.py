@@ -27,7 +27,8 @@ class FileTool:
 
     def scope(self, arguments: object, workspace: str) -> Scope:
         places = self.places(arguments, workspace)
-        return Scope(paths=tuple(place.absolute for place in places), workspace=os.path.realpath(workspace))
+        root = places[0].root if places else os.path.realpath(workspace)
+        return Scope(paths=tuple(place.absolute for place in places), workspace=root)
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
         return subjects(self.spec.name, scope)

@@ -67,7 +67,7 @@ class Fence:
         _check_spelling(given)
         root = os.path.realpath(workspace)
         lexical = os.path.normpath(os.path.join(root, given))
-        real = os.path.realpath(lexical if writing else os.path.join(root, given))
+        real = _resolved(root, lexical if writing else os.path.join(root, given))
         for where in (lexical, real):
             # A name is refused as it was written and as it resolves, so that no link lends another name to a secret.
             if _inside(where, root):
@@ -182,6 +182,24 @@ def _check_spelling(given: str) -> None:
 
 def _inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def _resolved(root: str, path: str) -> str:
+    """`os.path.realpath`, with the links of `root`, which has none, not looked for again."""
+    if not path.startswith(root + "/"):
+        return os.path.realpath(path)
+    at = root
+    for name in path[len(root) + 1 :].split("/"):
+        if name in ("", "."):
+            continue
+        at = f"{at}/{name}"
+        try:
+            plain = name != ".." and not stat.S_ISLNK(os.lstat(at).st_mode)
+        except OSError:
+            plain = False
+        if not plain:
+            return os.path.realpath(path)
+    return at
 
 
 def _relative(path: str, root: str) -> str:
