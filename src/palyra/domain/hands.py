@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, WeakMethod, ref
 T = TypeVar("T")
 
 # A job that waits longer than this, although every thread is busy, gets a thread more.
-_STUCK_S = 0.1
+_STUCK_S = 0.05
 
 
 class _Mail:
@@ -152,4 +152,4 @@ class Hands:
 
 
 # For short blocking work of any kind: files, paths, previews.
-everyday = Hands("hand", least=2, most=32)
+everyday = Hands("hand", least=1, most=32)

@@ -123,7 +123,7 @@ class Database:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: threading.Thread | None = None
         self._connection: Connection | None = None
-        self._readers = Hands("journal-read", least=readers, most=readers)
+        self._readers = Hands("journal-read", least=1, most=readers)
         self._local = threading.local()
         self._reader_connections: list[Connection] = []
         self._closed = False
