@@ -148,6 +148,7 @@ def test_what_is_remembered_comes_with_the_question_it_answers_and_only_then(tmp
     assert not any("90 crowns" in _words(request) for request in model.requests)
     memory = [[part for part in event["parts"] if part["source"] == "memory"] for event in assembled]
     assert [len(parts) for parts in memory] == [0, 0, 1, 1, 0, 0]
+    assert memory[2][0]["label"]["confidentiality"] == "private"
     assert re.fullmatch(r"[0-9A-Z]{26} [01]\.\d\d", memory[2][0]["note"])
 
 

@@ -217,7 +217,8 @@ def _brought(fresh: Sequence[InputReceived]) -> str:
 
 
 def _remembered(tokens: int, recalled: Sequence[Recalled]) -> AssembledPart:
-    label = labels.join([each.item.label for each in recalled])
+    # What is remembered about somebody is theirs, like what `memory.search` gives.
+    label = labels.join([labels.private("memory"), *(each.item.label for each in recalled)])
     return AssembledPart("memory", tokens, label, ", ".join(f"{each.item.memory_id} {each.score:.2f}" for each in recalled))
 
 
