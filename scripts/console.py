@@ -4,6 +4,7 @@ npm installs exactly what console/package-lock.json names, by its digest, from w
 With `--if-possible` a failure is only said: the daemon runs without a console, and its page says how to build it.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -106,7 +107,9 @@ def _version(node: str) -> tuple[int, ...]:
 
 def run(command: list[str], otherwise: str) -> None:
     try:
-        done = subprocess.run(command, cwd=SOURCE, timeout=_LONGEST_S, check=False)
+        # Whoever starts a daemon does not want to hear about new versions of npm.
+        quiet = {**os.environ, "npm_config_update_notifier": "false", "npm_config_progress": "false"}
+        done = subprocess.run(command, cwd=SOURCE, env=quiet, timeout=_LONGEST_S, check=False)
     except subprocess.TimeoutExpired:
         raise Failed(f"this took longer than {_LONGEST_S} s: {otherwise}") from None
     except OSError as error:
