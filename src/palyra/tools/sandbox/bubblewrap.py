@@ -14,12 +14,11 @@ from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.etc import Made
 from palyra.tools.sandbox.masks import Mask
 
-# The shell is pid 1 of the sandbox: it waits for the word, says that it is there, runs the command, and when it ends the kernel
-# ends all that is left. Saying so is a check as well: writing to a daemon that is dead ends the shell. By then bubblewrap has tied
-# it to the daemon's life, so a daemon that dies later takes it along. Its own words ("Killed") go nowhere; the command's errors
-# go where they should.
+# The shell is pid 1 of the sandbox: it says that it is there, waits for the word, runs the command, and when it ends the kernel
+# ends all that is left. When it says so bubblewrap has tied it to the daemon's life; a daemon that died before never gives the
+# word. Its own words ("Killed") go nowhere; the command's errors go where they should.
 READY = b"ready\n"
-_GATE = 'exec 8>&2 2>/dev/null; read -r go || exit 125; echo ready || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
+_GATE = 'exec 8>&2 2>/dev/null; echo ready; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
 
 
 def gated(command: Command) -> list[str]:

@@ -128,13 +128,13 @@ async def _open_gate(tools: Tools, process: Process, pipes: Pipes, info: Reader,
     _limit(first, command.caps, grouped=process.group is not None)
     if command.network is not None:
         process.on_exit.append(await relay.start(tools.python, first, command.network.socket_path))
-    # The word waits in the pipe until the sandbox is made, so that nobody waits for us.
-    await process.stdin.write(b"go\n")
-    if command.stdin == "null":
-        process.stdin.close()
+    # Only now: a word that waited in the pipe would let a sandbox begin whose daemon has died since.
     said = await pipes.stdout.read_all(len(bubblewrap.READY))
     if said != bubblewrap.READY:
         raise EOFError(said.decode(errors="replace"))
+    await process.stdin.write(b"go\n")
+    if command.stdin == "null":
+        process.stdin.close()
 
 
 def _limit(pid: int, caps: Caps, *, grouped: bool) -> None:
