@@ -75,8 +75,8 @@ def test_a_command_that_only_reads_is_known_to_be_harmless(shell: Shell) -> None
 
 
 def test_hosts_are_a_capability_of_the_call(shell: Shell) -> None:
-    scope = shell.scope(command="pip download x", hosts=["PyPI.org", "files.pythonhosted.org"])
-    assert scope.hosts == ("files.pythonhosted.org", "pypi.org")
+    scope = shell.scope(command="pip download x", hosts=["Packages.example", "files.example.org"])
+    assert scope.hosts == ("files.example.org", "packages.example")
     assert scope.capabilities == ("network",)
     assert shell.scope(command="pip download x").capabilities == ()
 
