@@ -92,6 +92,21 @@ def test_a_thread_can_ask_too() -> None:
     hands.close()
 
 
+def test_a_thread_that_asks_does_not_wait_behind_what_is_stuck() -> None:
+    hands = Hands("test", least=1, most=2)
+    free = threading.Event()
+
+    async def run() -> str:
+        stuck = hands.do(free.wait, 10)
+        answer = await asyncio.wait_for(asyncio.to_thread(hands.ask, lambda: "through"), 5)
+        free.set()
+        await stuck
+        return answer
+
+    assert asyncio.run(run()) == "through"
+    hands.close()
+
+
 def test_closing_finishes_what_was_given() -> None:
     hands = Hands("test", least=2, most=2)
     done: list[int] = []

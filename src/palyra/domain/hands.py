@@ -82,8 +82,8 @@ class Hands:
     def _fresh(self) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        # Tells whether anything moves, no more: threads that count at the same moment may count once.
         self._taken = 0
-        self._given = 0
         self._watching = False
         self._growing = threading.Lock()
 
@@ -94,11 +94,10 @@ class Hands:
         if mail is None:
             mail = self._mail[loop] = _Mail(loop)
         future: asyncio.Future[T] = loop.create_future()
-        self._given += 1
         self._jobs.put((job, arguments, future, mail))
         if len(self._threads) < self._least:
             self._more()
-        elif not self._watching and len(self._threads) < self._most and self._given - self._taken > 0:
+        elif not self._watching and len(self._threads) < self._most and self._jobs.qsize():
             self._watching = True
             loop.call_later(_STUCK_S, self._look, loop, self._taken)
         return future
@@ -106,16 +105,16 @@ class Hands:
     def ask(self, job: Callable[..., T], *arguments: Any) -> T:
         """The same for a caller on another thread, who waits; never for one on the event loop."""
         future: Future[T] = Future()
-        self._given += 1
         self._jobs.put((job, arguments, future, _DIRECT))
-        if len(self._threads) < self._least:
+        # There may be no event loop to look again later, so whoever has to wait brings a thread.
+        if len(self._threads) < self._least or self._jobs.qsize():
             self._more()
         return future.result()
 
     def _look(self, loop: asyncio.AbstractEventLoop, taken: int) -> None:
         """Has anything been taken since? If not, and something waits, the threads there are stuck."""
         self._watching = False
-        if self._given == self._taken or len(self._threads) >= self._most:
+        if not self._jobs.qsize() or len(self._threads) >= self._most:
             return
         if self._taken == taken:
             self._more()
