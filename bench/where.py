@@ -19,7 +19,7 @@ NAMED = {
     "MainThread": "event loop",
     "journal-write": "journal's writer",
     "journal-read": "journal's readers",
-    "uvloop": "tools, off the loop",
+    "hand": "tools, off the loop",
 }
 
 
