@@ -6,10 +6,11 @@ The rule: the journal is opened for reading only, and nothing that is made here 
 from collections.abc import Mapping
 from pathlib import Path
 
-from palyra import app, config
+from palyra import config
 from palyra.domain.errors import NotFound
 from palyra.journal.database import Tx
 from palyra.journal.sqlite import Sqlite
+from palyra.parts import tools as parts_tools
 from palyra.runtime.replay import recording as recordings
 from palyra.runtime.replay.recording import Recording
 from palyra.tools.catalogue import Catalogue
@@ -31,4 +32,4 @@ def recording(home: Path, wanted: str) -> Recording:
 
 def tools(home: Path, env: Mapping[str, str]) -> Catalogue:
     """Our own tools as they are described and as they read arguments."""
-    return app.tools_to_look_at(config.load(home, env))
+    return parts_tools.to_look_at(config.load(home, env))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import palyra.app
+import palyra.parts.ground
 from palyra.journal import sqlite_files
 from palyra.journal.database import Database
 from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, folds_agree, problems, recorded
@@ -48,7 +48,7 @@ def arm(points: Points) -> None:
             super()._commit(batch)
             points.reach()
 
-    palyra.app.Database = Mortal  # type: ignore[misc]
+    palyra.parts.ground.Database = Mortal  # type: ignore[misc]
     for name in ("rename", "replace", "fsync", "unlink"):
         setattr(os, name, _around(points, getattr(os, name)))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-import palyra.app
+import palyra.parts.ground
 from palyra.app import Daemon
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.journal import sqlite_files
@@ -134,7 +134,7 @@ def arm(points: Points) -> None:
             super()._commit(batch)
             points.reach()
 
-    setattr(palyra.app, "Database", Mortal)  # noqa: B010  a name that the module only imports
+    setattr(palyra.parts.ground, "Database", Mortal)  # noqa: B010  a name that the module only imports
     for name in _OPERATIONS:
         setattr(os, name, _around(points, getattr(os, name), name))
 

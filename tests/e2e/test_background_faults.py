@@ -4,9 +4,9 @@ import asyncio
 from itertools import count
 from pathlib import Path
 
-from palyra import app
 from palyra.app import Daemon
 from palyra.journal.database import Appended
+from palyra.parts import ground
 from palyra.models.scripted import Turn
 from tests.faults import LONGEST_S, FullDisk, ends, eventually, in_daemon, killed_at, on_full_disk
 from tests.inprocess import say, session
@@ -67,12 +67,12 @@ def test_a_key_is_made_whole_whenever_the_process_dies(tmp_path: Path) -> None:
         folder.mkdir()
         path = folder / "redaction.key"
         with killed_at(moment) as life:
-            app._key(path)
+            ground.key(path)
         left = path.read_bytes() if path.exists() else None
-        key = app._key(path)
+        key = ground.key(path)
         assert len(key) == 32
         assert left in (None, key), "a key that was there is another one now"
-        assert app._key(path) == key
+        assert ground.key(path) == key
         if not life.over:
             break
     assert moment > 6, "the process died at too few moments to mean anything"

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from palyra import app
 from palyra.app import Daemon
 from palyra.domain import run_state
 from palyra.domain.errors import NotFound, Unavailable
 from palyra.domain.events import Budgets
 from palyra.domain.ids import OWNER
 from palyra.models.scripted import Hold, Turn
+from palyra.parts import tools as parts_tools
 from palyra.runtime import runs
 from palyra.runtime.answers import Answer
 from palyra.runtime.gateway import Submission
@@ -234,12 +234,12 @@ ONCE = [Turn(calls=(call("test.once", path="a.txt", line="x"),)), Turn(text=("ok
 
 def _without_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever starts from now on does not have the tool."""
-    real = app._tools
+    real = parts_tools.own
 
     def fewer(*given: Any, **named: Any) -> Any:
         return real(*given, **{**named, "rehearsal": False})
 
-    monkeypatch.setattr(app, "_tools", fewer)
+    monkeypatch.setattr(parts_tools, "own", fewer)
 
 
 def test_a_yes_to_a_tool_that_is_gone_is_refused_and_the_run_can_still_be_ended(

@@ -1,0 +1,1 @@
+"""How the daemon's parts are made from its settings; `app` puts them together."""

@@ -1,0 +1,76 @@
+"""What everything else stands on: the daemon's folders, its keys, its journal, the redactor and the vault."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from palyra import config
+from palyra.config import Config, Loaded
+from palyra.domain.errors import ConfigInvalid
+from palyra.domain.redaction import Redactor
+from palyra.journal.database import Database
+from palyra.journal.sqlite import Sqlite
+from palyra.runtime.clock import Clock
+from palyra.runtime.vault import Vault
+from palyra.runtime.vault_keys import KeyFile
+from palyra.tools.net.resolve import Resolver
+from palyra.tools.paths import Fence
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What everything else stands on. Nothing that works for somebody gets into the `forbidden` folders: they are the daemon's."""
+
+    config: Config
+    home: Path
+    clock: Clock
+    db: Database
+    redactor: Redactor
+    vault: Vault
+    resolver: Resolver
+    forbidden: tuple[str, ...]
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.forbidden)
+
+
+def folders(home: Path, given: Config) -> Path:
+    """Make the daemon's own folders, for its owner alone. Returns the one with the policies."""
+    policies = Path(given.policy.folder) if given.policy.folder else home / "policies"
+    for folder in (home, home / "keys", policies):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return policies
+
+
+def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -> Ground:
+    home = loaded.home
+    db = Database(Sqlite(home / "journal.db"), clock.now_ms)
+    db.open()
+    redactor = Redactor(key(home / "keys" / "redaction.key"))
+    vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
+    forbidden = (str(home.resolve()), str(policy_folder.resolve()))
+    return Ground(loaded.config, home, clock, db, redactor, vault, resolver, forbidden)
+
+
+def here(forbidden: tuple[str, ...]) -> str:
+    """The folder the daemon was started in, unless that is one it must not work in."""
+    folder = os.getcwd()
+    return "" if folder == "/" or any(root == folder or root.startswith(folder + "/") for root in forbidden) else folder
+
+
+def key(path: Path) -> bytes:
+    """32 random bytes that are made once and stay. They appear whole or not at all, whenever the power goes."""
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        config.write_private(fresh, os.urandom(32))
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass  # Somebody else was faster: theirs counts.
+        finally:
+            fresh.unlink()
+    found = path.read_bytes()
+    if len(found) != 32:
+        raise ConfigInvalid(f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup")
+    return found

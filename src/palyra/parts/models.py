@@ -1,0 +1,59 @@
+"""Who answers: the configured providers, their models, and who condenses a conversation."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from palyra import config
+from palyra.config import Chosen, Loaded, Provider
+from palyra.domain.errors import ConfigInvalid, InvalidInput
+from palyra.domain.ports import ModelProvider
+from palyra.models.dialects import open_provider
+from palyra.models.http import Endpoint, HttpClient
+from palyra.parts.ground import Ground
+from palyra.runtime.checkpointing import Checkpoints
+from palyra.runtime.compacting import Compacting
+from palyra.runtime.compaction_notes import Notes
+from palyra.runtime.live import LiveSessions
+from palyra.runtime.routing import Models, Target
+from palyra.runtime.summarising import Summariser
+
+
+def open_models(
+    loaded: Loaded, chosen: Chosen, env: Mapping[str, str], http: HttpClient, given: Mapping[str, ModelProvider]
+) -> Models:
+    providers = {name: given.get(name) or _provider(name, settings, env, http) for name, settings in chosen.providers.items()}
+    window = loaded.config.models.context_tokens
+
+    def target(full: str) -> Target:
+        provider, _, model = full.partition("/")
+        given = chosen.providers[provider]
+        return Target(provider, model, given.context_tokens or window, given.vision and given.kind != "demo")
+
+    listed = [f"{name}/{model}" for name, settings in chosen.providers.items() for model in settings.models]
+    wanted = dict.fromkeys((chosen.default, *chosen.fallbacks, *listed))
+    return Models(providers, [target(full) for full in wanted], [target(full) for full in chosen.fallbacks])
+
+
+def _provider(name: str, settings: Provider, env: Mapping[str, str], http: HttpClient) -> ModelProvider:
+    if settings.kind == "demo":
+        from palyra.models.demo import DemoModel
+
+        return DemoModel()
+    if settings.kind == "scripted":
+        from palyra.models.scripted import Script, ScriptedModel
+
+        return ScriptedModel(Script.load(Path(settings.script)))
+    key = config.secret(settings.api_key, env) if settings.api_key else ""
+    endpoint = Endpoint(name=name, base_url=settings.base_url, api_key=key, idle_s=settings.timeout_ms / 1000)
+    return open_provider(settings.kind, endpoint, http)
+
+
+def compacting(ground: Ground, lives: LiveSessions, models: Models, checkpoints: Checkpoints) -> Compacting:
+    given, db, clock = ground.config, ground.db, ground.clock
+    try:
+        summariser = Summariser(models, given.models.summary, ground.redactor, clock)
+    except InvalidInput as error:
+        raise ConfigInvalid(f"models.summary: {error.message}") from error
+    notes = Notes(db, checkpoints, ground.fence, clock) if given.compaction.notes else None
+    share = given.compaction.threshold if given.compaction.automatic else None
+    return Compacting(db, lives, models, summariser, share=share, keep=notes.keep if notes else None)
