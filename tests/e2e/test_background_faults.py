@@ -6,8 +6,8 @@ from pathlib import Path
 
 from palyra.app import Daemon
 from palyra.journal.database import Appended
-from palyra.parts import ground
 from palyra.models.scripted import Turn
+from palyra.parts import ground
 from tests.faults import LONGEST_S, FullDisk, ends, eventually, in_daemon, killed_at, on_full_disk
 from tests.inprocess import say, session
 
