@@ -315,7 +315,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentClosed | TaskFinished | AdminChanged | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -444,9 +444,20 @@ export interface IncidentClosed {
 export interface IncidentOpened {
   kind: "incident.opened";
   incident_id: string;
-  domain: string;
+  domain: "approval" | "artifact" | "browser" | "connector" | "journal" | "resource" | "run" | "task" | "worker";
   severity: "critical" | "error" | "info" | "warning";
   summary: string;
+  key?: string;
+  fix?: string;
+}
+
+export interface IncidentTried {
+  kind: "incident.tried";
+  incident_id: string;
+  remedy: string;
+  result: "begun" | "done" | "failed";
+  detail?: string;
+  severity?: "critical" | "error" | "info" | "warning" | null;
 }
 
 export interface InputAssembled {
@@ -608,6 +619,7 @@ export interface ModelDelta {
   text?: string;
   reasoning?: string;
   call?: string;
+  whole?: boolean;
 }
 
 export interface ModelFailed {
@@ -719,6 +731,16 @@ export interface NewValue {
 }
 
 export interface Nothing {}
+
+export interface OwnerNotified {
+  kind: "owner.notified";
+  notice_id: string;
+  about: "approval" | "budget" | "daemon" | "incident" | "learning" | "schedule";
+  key: string;
+  text: string;
+  link?: string;
+  to?: string;
+}
 
 export interface Pending {
   server: string;
@@ -1562,6 +1584,6 @@ export interface palyra_transports_http_sessions_Change {
   archived?: boolean | null;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentClosed | TaskFinished | AdminChanged | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress;

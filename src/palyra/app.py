@@ -40,6 +40,7 @@ from palyra.runtime.enclosures import Enclosures
 from palyra.runtime.forking import Forking, OtherPolicies
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
+from palyra.runtime.incidents import Incidents
 from palyra.runtime.judging import Judging
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.mcp import Mcp
@@ -47,6 +48,7 @@ from palyra.runtime.memory import Memory
 from palyra.runtime.memory_embedding import Embedding
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.moments import Moments
+from palyra.runtime.notices import Notices
 from palyra.runtime.pictures import Gallery
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
@@ -112,6 +114,8 @@ class Daemon:
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
+    notices: Notices
+    incidents: Incidents
     browsers: "Browsers | None"
     http: HttpClient
     settings: Settings
@@ -190,6 +194,8 @@ async def start(
     http = HttpClient()
     models = parts_models.open_models(loaded, chosen, env, http, providers or {})
     hub, lives = Hub(), LiveSessions(db)
+    notices = Notices(db, hub, redactor, clock)
+    incidents = Incidents(db, notices, redactor, clock)
     compacting = parts_models.compacting(ground, lives, models, checkpoints)
     assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor)
     model_turns = ModelTurns(hub, models, assembler, projects, Recalling(memory), Gallery(db), compacting, redactor, clock)
@@ -248,6 +254,8 @@ async def start(
         shelf=shelf,
         jobs=jobs,
         mcp=mcp,
+        notices=notices,
+        incidents=incidents,
         browsers=browsers,
         settings=settings,
         http=http,

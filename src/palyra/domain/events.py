@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.ids import ApprovalId, ArtifactId, CallId, RunId, SessionId
+from palyra.domain.ids import OWNER, ApprovalId, ArtifactId, CallId, RunId, SessionId
 from palyra.domain.labels import CLEAN, Label, join
 from palyra.domain.messages import FailureClass, Native, StopReason, Usage
 from palyra.domain.tools import Capability, Effect, Outcome, Preview, Scope, Subject, Tier
@@ -22,6 +22,11 @@ Decision = Literal["allow", "deny", "expired", "withdrawn", "happened", "again",
 GrantScope = Literal["once", "session", "timed", "always"]
 ReferenceKind = Literal["file", "folder", "diff", "staged", "url", "memory", "run"]
 CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
+
+Severity = Literal["info", "warning", "error", "critical"]
+Domain = Literal["run", "task", "browser", "artifact", "approval", "connector", "worker", "journal", "resource"]
+TriedResult = Literal["begun", "done", "failed"]
+NoticeAbout = Literal["approval", "budget", "incident", "schedule", "learning", "daemon"]
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
@@ -525,15 +530,40 @@ class ReplyAbandoned(Event, frozen=True, kw_only=True, tag="reply.abandoned"):
 
 
 class IncidentOpened(Event, frozen=True, kw_only=True, tag="incident.opened"):
+    """`key` names what is wrong; at most one incident is open for it."""
+
     incident_id: str
-    domain: str
-    severity: Literal["info", "warning", "error", "critical"]
+    domain: Domain
+    severity: Severity
     summary: str
+    key: str = ""
+    fix: str = ""
+
+
+class IncidentTried(Event, frozen=True, kw_only=True, tag="incident.tried"):
+    """A remedy: `begun` is on disk before its effect. `severity` is set when the incident is worse from now on."""
+
+    incident_id: str
+    remedy: str
+    result: TriedResult
+    detail: str = ""
+    severity: Severity | None = None
 
 
 class IncidentClosed(Event, frozen=True, kw_only=True, tag="incident.closed"):
     incident_id: str
     outcome: str
+
+
+class OwnerNotified(Event, frozen=True, kw_only=True, tag="owner.notified"):
+    """Somebody is told what they did not ask for, once for each key. `link` is a page of the console."""
+
+    notice_id: str
+    about: NoticeAbout
+    key: str
+    text: str
+    link: str = ""
+    to: str = OWNER
 
 
 class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
@@ -593,7 +623,9 @@ AnyEvent = (
     | ReplySent
     | ReplyAbandoned
     | IncidentOpened
+    | IncidentTried
     | IncidentClosed
+    | OwnerNotified
     | TaskFinished
     | AdminChanged
     | JournalCheckpointed
@@ -604,11 +636,14 @@ AnyEvent = (
 
 
 class ModelDelta(Event, frozen=True, kw_only=True, tag="model.delta"):
+    """`whole`: everything that the turn has said until now, for whoever missed some of it, in place of what they heard."""
+
     run_id: RunId
     turn: int
     text: str = ""
     reasoning: str = ""
     call: str = ""
+    whole: bool = False
 
 
 class ToolProgress(Event, frozen=True, kw_only=True, tag="tool.progress"):

@@ -303,4 +303,38 @@ MIGRATIONS = (
                 WHERE kind IN ('input.received', 'run.completed')""",
         ),
     ),
+    Migration(
+        6,
+        "incidents and notices",
+        (
+            # `tried` is a list in JSON, of a few at most.
+            """CREATE TABLE incidents (
+                incident_id TEXT PRIMARY KEY,
+                key TEXT NOT NULL,
+                domain TEXT NOT NULL,
+                severity TEXT NOT NULL,
+                summary TEXT NOT NULL,
+                fix TEXT NOT NULL,
+                opened_ms INTEGER NOT NULL,
+                closed_ms INTEGER NOT NULL DEFAULT 0,
+                outcome TEXT NOT NULL DEFAULT '',
+                tried TEXT NOT NULL DEFAULT '[]'
+            ) WITHOUT ROWID""",
+            "CREATE UNIQUE INDEX incidents_open ON incidents (key) WHERE closed_ms = 0",
+            """CREATE TABLE notices (
+                notice_id TEXT PRIMARY KEY,
+                principal TEXT NOT NULL,
+                about TEXT NOT NULL,
+                key TEXT NOT NULL,
+                text TEXT NOT NULL,
+                link TEXT NOT NULL,
+                position INTEGER NOT NULL UNIQUE,
+                created_ms INTEGER NOT NULL,
+                read_ms INTEGER NOT NULL DEFAULT 0
+            ) WITHOUT ROWID""",
+            "CREATE UNIQUE INDEX notices_by_key ON notices (principal, key)",
+            "CREATE INDEX notices_by_principal ON notices (principal, position)",
+            "CREATE INDEX notices_unread ON notices (principal) WHERE read_ms = 0",
+        ),
+    ),
 )

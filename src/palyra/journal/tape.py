@@ -225,13 +225,14 @@ def after(tx: Tx, tape: str, seq: int, limit: int = 500) -> list[Stored]:
 
 
 def after_position(tx: Tx, position: int, owner: str, limit: int = 500) -> tuple[list[Stored], int]:
-    """The entries of all of a principal's tapes behind a global cursor, in commit order, and the cursor behind them.
+    """The entries of all of a principal's tapes behind a global cursor, with what they were told, and the cursor behind them.
 
-    That cursor has passed other principals' entries too, so they are looked at once.
+    In commit order. That cursor has passed other principals' entries too, so they are looked at once.
     """
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM entries
-        WHERE position > :position AND tape IN (SELECT session_id FROM sessions WHERE owner = :owner)
+        WHERE position > :position AND (tape IN (SELECT session_id FROM sessions WHERE owner = :owner)
+            OR position IN (SELECT position FROM notices WHERE principal = :owner AND position > :position))
         ORDER BY position LIMIT :limit""",
         position=position,
         owner=owner,

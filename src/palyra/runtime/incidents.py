@@ -1,0 +1,100 @@
+"""Incidents: opened once for what is wrong, with one notice; closed when it is over. A remedy is recorded before its effect."""
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Struct
+
+from palyra.domain.events import Domain, IncidentOpened, IncidentTried, Severity
+from palyra.domain.redaction import Redactor
+from palyra.journal import incidents
+from palyra.journal.database import Database, Tx
+from palyra.journal.incidents import Incident
+from palyra.runtime.clock import Clock
+from palyra.runtime.notices import Notices
+
+LINK = "#/health"
+_WORSE: dict[Severity, Severity] = {"info": "warning", "warning": "error", "error": "critical", "critical": "critical"}
+
+
+class IncidentList(Struct, frozen=True):
+    incidents: list[Incident]
+
+
+class Incidents:
+    def __init__(self, db: Database, notices: Notices, redactor: Redactor, clock: Clock) -> None:
+        self._db = db
+        self._notices = notices
+        self._redactor = redactor
+        self._clock = clock
+
+    def opening(
+        self, domain: Domain, key: str, summary: str, *, severity: Severity = "warning", fix: str = ""
+    ) -> Callable[[Tx], Incident | None]:
+        """The step that opens an incident and tells the owner; it gives None if one is open for this key."""
+        incident_id = self._clock.new_id()
+        summary = self._redactor.redact(summary)
+        event = IncidentOpened(incident_id=incident_id, domain=domain, severity=severity, summary=summary, key=key, fix=fix)
+        tell = self._notices.telling("incident", f"incident:{incident_id}", f"{summary}. {fix}".rstrip(". "), LINK)
+
+        def step(tx: Tx) -> Incident | None:
+            opened = incidents.open_(tx, event)
+            if opened is not None:
+                tell(tx)
+            return opened
+
+        return step
+
+    async def open(
+        self, domain: Domain, key: str, summary: str, *, severity: Severity = "warning", fix: str = ""
+    ) -> Incident | None:
+        """Open one, unless one is open for this key: then None. `key` names what is wrong: `run:ID`, `disk`."""
+        return await self._db.write(self.opening(domain, key, summary, severity=severity, fix=fix))
+
+    async def close(self, key: str, outcome: str) -> Incident | None:
+        """Close the one that is open for this key, if there is one."""
+
+        def step(tx: Tx) -> Incident | None:
+            found = incidents.find_open(tx, key)
+            return incidents.close(tx, found.incident_id, self._redactor.redact(outcome)) if found else None
+
+        return await self._db.write(step)
+
+    async def begin(self, incident: Incident, remedy: str) -> Incident:
+        """Record that a remedy is about to be tried. Durable when this returns."""
+        event = IncidentTried(incident_id=incident.incident_id, remedy=remedy, result="begun")
+        return await self._db.write(partial(incidents.tried, event=event))
+
+    async def settle(self, incident: Incident, remedy: str, *, worked: bool, detail: str = "") -> Incident:
+        """Record how the remedy went."""
+        event = IncidentTried(
+            incident_id=incident.incident_id,
+            remedy=remedy,
+            result="done" if worked else "failed",
+            detail=self._redactor.redact(detail),
+        )
+        return await self._db.write(partial(incidents.tried, event=event))
+
+    async def escalate(self, incident: Incident, why: str) -> Incident:
+        """Nothing more is tried: it is worse than it was, and the owner is told, once more and for the last time."""
+        event = IncidentTried(
+            incident_id=incident.incident_id, remedy="escalate", result="done", detail=why, severity=_WORSE[incident.severity]
+        )
+        text = f"{incident.summary}: {why}"
+        tell = self._notices.telling("incident", f"incident:{incident.incident_id}:escalated", text, LINK)
+
+        def step(tx: Tx) -> Incident:
+            tell(tx)
+            return incidents.tried(tx, event)
+
+        return await self._db.write(step)
+
+    async def opened(self) -> list[Incident]:
+        return await self._db.read(incidents.opened)
+
+    async def get(self, incident_id: str) -> Incident:
+        return await self._db.read(lambda tx: incidents.get(tx, incident_id))
+
+    async def listing(self, *, is_open: bool | None = None, before: str = "", limit: int = 100) -> IncidentList:
+        found = await self._db.read(lambda tx: incidents.listing(tx, is_open=is_open, before=before or "~", limit=limit))
+        return IncidentList(found)
