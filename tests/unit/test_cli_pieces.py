@@ -197,6 +197,19 @@ def test_a_reply_that_is_under_way_when_we_come_is_shown_when_it_is_whole() -> N
     assert shown.text == "the beginning, the middleand more"
 
 
+def test_what_was_said_so_far_is_shown_to_who_comes_late_and_not_twice_to_who_was_there() -> None:
+    late, back = _Shown(), _Shown()
+    late.reply.connected()
+    back.reply.started("run")
+    back.reply.piece("run", 1, "alpha ")
+    back.reply.connected()
+    for shown in (late, back):
+        shown.reply.so_far("run", 1, "alpha beta ")
+        shown.reply.piece("run", 1, "gamma")
+        shown.reply.finished("run", 1, "alpha beta gamma")
+        assert (shown.text, shown.notes) == ("alpha beta gamma", [])
+
+
 def test_another_answer_after_a_failure_is_said_to_be_another() -> None:
     shown = _Shown()
     shown.reply.started("run")

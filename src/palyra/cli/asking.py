@@ -70,7 +70,7 @@ class Asking:
                 if not lost:
                     self._connected(question, model)
             elif isinstance(item, ModelDelta) and item.run_id == self._run_id and item.text and self._live:
-                self._reply.piece(item.run_id, item.turn, item.text)
+                (self._reply.so_far if item.whole else self._reply.piece)(item.run_id, item.turn, item.text)
             elif isinstance(item, Entry) and item.run_id == self._run_id:
                 code = self._follow(item)
                 if code is not None:

@@ -49,9 +49,19 @@ class ReplyText:
             self._sure, self._quiet = not doubtful, doubtful
         elif doubtful and not self._shown:
             self._quiet = True
-        if self._quiet:
-            return
-        self._current += text
+        if not self._quiet:
+            self._current += text
+            self._show()
+
+    def so_far(self, run_id: str, turn: int, text: str) -> None:
+        """Everything the turn has said: what was missed is there again, and no piece behind it can be missing."""
+        self._doubt = False
+        if self._turn != (run_id, turn):
+            self._begin(run_id, turn)
+        self._sure, self._quiet, self._current = True, False, text
+        self._show()
+
+    def _show(self) -> None:
         if self._shown.startswith(self._current):
             return
         if self._current.startswith(self._shown):

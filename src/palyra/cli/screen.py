@@ -158,11 +158,11 @@ class Screen:
         match event:
             case ModelDelta():
                 self._retry = ("", 0)
-                if event.reasoning:
+                if event.reasoning and not (event.whole and self.unfolded):
                     self._reasoning(event.reasoning)
                 if event.text:
                     self._tail = ""
-                    self.reply.piece(event.run_id, event.turn, event.text)
+                    (self.reply.so_far if event.whole else self.reply.piece)(event.run_id, event.turn, event.text)
                 if event.call:
                     self._tail = ""
             case ToolProgress():

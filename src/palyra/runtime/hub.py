@@ -1,12 +1,12 @@
 """Telling watchers what happened. Entries arrive here only after they are durable; live events only ever pass through.
 
-A slow watcher may lose live events. It never loses entries: when its buffer runs over it is marked as lagging and reads on
-from the store.
+A slow watcher may lose live events: it is then told anew what the turn under way has said so far, and so is whoever begins to
+watch in the middle of one. It never loses entries: when its buffer runs over it is marked as lagging and reads on from the store.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from palyra.journal.database import Appended
 
@@ -14,14 +14,18 @@ MOST_ENTRIES = 1_024
 MOST_LIVE = 2_048
 
 Item = Appended | bytes
+# A live event with everything that was said, or nothing.
+SoFar = Callable[[], bytes]
 
 
 class Subscription:
     """One watcher's buffer. Entries are `Appended`, live events are their wire bytes."""
 
-    __slots__ = ("_entries", "_items", "_live", "_waiter", "lagging")
+    __slots__ = ("_entries", "_items", "_live", "_missed", "_so_far", "_waiter", "lagging")
 
-    def __init__(self) -> None:
+    def __init__(self, so_far: SoFar) -> None:
+        self._so_far = so_far
+        self._missed = True
         self._items: deque[Item] = deque()
         self._entries = 0
         self._live = 0
@@ -40,7 +44,9 @@ class Subscription:
         if self._live < MOST_LIVE:
             self._items.append(wire)
             self._live += 1
-            self._wake()
+        else:
+            self._missed = True
+        self._wake()
 
     def _wake(self) -> None:
         waiter = self._waiter
@@ -49,19 +55,28 @@ class Subscription:
 
     async def take(self) -> list[Item]:
         """Everything that has come since the last call; waits for something to come."""
+        if self._missed:
+            # If nothing was said so far, nothing of it was missed.
+            self._missed = False
+            if so_far := self._so_far():
+                return [*(item for item in self._taken() if not isinstance(item, bytes)), so_far]
         while not self._items and not self.lagging:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
+        return self._taken()
+
+    def _taken(self) -> list[Item]:
         items = list(self._items)
-        self.drop()
+        self._items.clear()
+        self._entries = self._live = 0
         return items
 
     def drop(self) -> None:
-        self._items.clear()
-        self._entries = self._live = 0
+        self._taken()
+        self._missed = True
 
 
 class Hub:
@@ -70,6 +85,7 @@ class Hub:
     def __init__(self) -> None:
         self._by_tape: dict[str, set[Subscription]] = {}
         self._everything: set[Subscription] = set()
+        self._speaking: dict[str, SoFar] = {}
 
     @property
     def watchers(self) -> int:
@@ -77,7 +93,7 @@ class Hub:
 
     def subscribe(self, tape: str | None) -> Subscription:
         """Watch one tape, or, without live events, all of them."""
-        subscription = Subscription()
+        subscription = Subscription(lambda: self._said(tape))
         if tape is None:
             self._everything.add(subscription)
         else:
@@ -107,3 +123,14 @@ class Hub:
     def live(self, tape: str, wire: bytes) -> None:
         for subscription in self._by_tape.get(tape, ()):
             subscription.push_live(wire)
+
+    def speaks(self, tape: str, so_far: SoFar) -> None:
+        """A turn begins: `so_far` gives what it has said whenever somebody wants to know."""
+        self._speaking[tape] = so_far
+
+    def silent(self, tape: str) -> None:
+        self._speaking.pop(tape, None)
+
+    def _said(self, tape: str | None) -> bytes:
+        so_far = self._speaking.get(tape) if tape else None
+        return so_far() if so_far else b""

@@ -59,6 +59,8 @@ class _Stream:
         self.started_ms = turns.clock.now_ms()
         self.first_ms = 0
         self.text: list[str] = []
+        self._shown: list[tuple[str, str]] = []
+        turns.hub.speaks(self._tape, self._so_far)
 
     def emit(self, channel: Channel, piece: str) -> None:
         if channel == "call":
@@ -80,9 +82,18 @@ class _Stream:
         self._show(self._text.feed(text) if text else "", self._reasoning.feed(reasoning) if reasoning else "")
 
     def _show(self, text: str, reasoning: str) -> None:
-        if (text or reasoning) and self._hub.watched(self._tape):
+        if not text and not reasoning:
+            return
+        self._shown.append((text, reasoning))
+        if self._hub.watched(self._tape):
             delta = ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning)
             self._hub.live(self._tape, encode(delta))
+
+    def _so_far(self) -> bytes:
+        if not self._shown:
+            return b""
+        text, reasoning = ("".join(pieces) for pieces in zip(*self._shown, strict=True))
+        return encode(ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning, whole=True))
 
     def finish(self) -> None:
         """What was held back as a possible secret is safe to show now that it is complete."""
@@ -138,6 +149,12 @@ class ModelTurns:
 
     async def take(self, run: Working, *, continuing: bool) -> None:
         """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
+        try:
+            await self._take(run, continuing=continuing)
+        finally:
+            self.hub.silent(run.session_id)
+
+    async def _take(self, run: Working, *, continuing: bool) -> None:
         route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
         condensed = False
