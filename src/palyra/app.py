@@ -63,6 +63,7 @@ from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.runtime.shelf import Shelf
+from palyra.runtime.tasks import Tasks
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.transcripts import Transcripts
 from palyra.runtime.undo import Undoing
@@ -99,6 +100,7 @@ class Daemon:
     runs: Runs
     answers: Answers
     gateway: Gateway
+    tasks: Tasks
     enclosures: Enclosures
     sessions: Sessions
     rules: Rules
@@ -141,6 +143,7 @@ class Daemon:
         self.reloader.cancel()
         await self.restoring.close()
         await self.replays.close()
+        await self.tasks.close()
         await self.gateway.close()
         if self.browsers is not None:
             await self.browsers.close()
@@ -218,9 +221,13 @@ async def start(
     sessions = Sessions(db, runs, redactor, clock, default_workspace=default_workspace, forbidden_roots=ground.forbidden)
     restoring = Restoring(db, runs, checkpoints, clock)
 
+    # What is done behind everybody's back, kind by kind.
+    tasks = Tasks(db, redactor, clock)
+
     # Go on with what was unfinished: files first, then those who work on them.
     await restoring.recover()
     await gateway.start()
+    tasks.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
     return Daemon(
@@ -239,6 +246,7 @@ async def start(
         runs=runs,
         answers=answers,
         gateway=gateway,
+        tasks=tasks,
         enclosures=enclosures,
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),

@@ -86,12 +86,19 @@ class Appended:
 class Tx:
     """What a step or a query sees of the store."""
 
-    __slots__ = ("appended", "connection", "now_ms")
+    __slots__ = ("appended", "connection", "now_ms", "signals")
 
     def __init__(self, connection: Connection, now_ms: int) -> None:
         self.connection = connection
         self.now_ms = now_ms
         self.appended: list[Appended] = []
+        # Kinds of tasks that this step has work for.
+        self.signals: tuple[str, ...] = ()
+
+    def signal(self, kind: str) -> None:
+        """Have the workers told, when this is durable, that there are tasks of a kind."""
+        if kind not in self.signals:
+            self.signals = (*self.signals, kind)
 
     def all(self, sql: str, **params: Any) -> list[Row]:
         return self.connection.all(sql, params)
@@ -111,6 +118,7 @@ class _Job:
     result: Any = None
     error: BaseException | None = None
     appended: list[Appended] = field(default_factory=list)
+    signals: tuple[str, ...] = ()
 
 
 class Database:
@@ -131,6 +139,7 @@ class Database:
         self.commits = 0
         self.steps = 0
         self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
+        self.on_signal: Callable[[tuple[str, ...]], None] = lambda kinds: None
 
     def open(self) -> None:
         """Open the writing connection now, so that a damaged or foreign file is an error at start and not at first use."""
@@ -255,7 +264,7 @@ class Database:
             job.error = error
         else:
             connection.commit()
-            job.appended = tx.appended
+            job.appended, job.signals = tx.appended, tx.signals
 
     def _run_step(self, connection: Connection, job: _Job) -> None:
         tx = Tx(connection, self._clock())
@@ -268,7 +277,7 @@ class Database:
             connection.rollback_to_savepoint()
             job.error = error
         else:
-            job.appended = tx.appended
+            job.appended, job.signals = tx.appended, tx.signals
         connection.release()
 
     def _fail(self, batch: list[_Job], error: Exception) -> None:
@@ -282,7 +291,7 @@ class Database:
                     error.add_note(f"and then: {second}")
         for job in batch:
             job.result = None
-            job.appended = []
+            job.appended, job.signals = [], ()
             job.error = self._ours(error)
 
     def _open_writer(self) -> Connection:
@@ -305,6 +314,8 @@ class Database:
                 # What is durable is durable: whoever waits for it is told, whatever a listener does.
                 log.exception("a listener failed on a commit")
         for job in batch:
+            if job.signals:
+                self.on_signal(job.signals)
             if job.future.done():
                 continue
             if job.error is not None:
