@@ -20,7 +20,7 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "config" | "journal" | "mcp" | "pairing" | "policy" | "secret" | "skill" | "token";
+  what: "config" | "journal" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };

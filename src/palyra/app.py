@@ -63,6 +63,7 @@ from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.runtime.shelf import Shelf
+from palyra.runtime.task_verbs import TaskVerbs
 from palyra.runtime.tasks import Tasks
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.transcripts import Transcripts
@@ -101,6 +102,7 @@ class Daemon:
     answers: Answers
     gateway: Gateway
     tasks: Tasks
+    task_verbs: TaskVerbs
     enclosures: Enclosures
     sessions: Sessions
     rules: Rules
@@ -247,6 +249,7 @@ async def start(
         answers=answers,
         gateway=gateway,
         tasks=tasks,
+        task_verbs=TaskVerbs(db, tasks),
         enclosures=enclosures,
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),

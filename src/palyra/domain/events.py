@@ -574,7 +574,7 @@ class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
 
 
 class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
-    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp"]
+    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "task", "schedule"]
     action: str
     subject: str = ""
     details: dict[str, Any] = {}

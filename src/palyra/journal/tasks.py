@@ -359,6 +359,13 @@ def counts(tx: Tx) -> list[KindCount]:
     ]
 
 
+def unfinished(tx: Tx) -> list[tuple[str, str, int]]:
+    """How many of each kind wait and run; only the rows that do are looked at."""
+    queued = tx.all("SELECT kind, 'queued', count(*) FROM tasks WHERE state = 'queued' GROUP BY kind")
+    running = tx.all("SELECT kind, 'running', count(*) FROM tasks WHERE state = 'running' GROUP BY kind")
+    return [(str(kind), str(state), int(count)) for kind, state, count in (*queued, *running)]
+
+
 def pause_kind(tx: Tx, kind: str, *, paused: bool) -> None:
     """Begin no more tasks of a kind, or begin them again. Those that run go on."""
     tx.run(

@@ -99,7 +99,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
     """HTTP's view of the daemon."""
     settings = daemon.loaded.config.server
     streams = Streams(limits.streams)
-    metrics = Metrics(daemon.db, daemon.hub, daemon.runs, streams, daemon.journal_path)
+    metrics = Metrics(daemon.db, daemon.hub, daemon.runs, streams, daemon.journal_path, daemon.tasks)
     await metrics.open()
     access.on_revoked = streams.end
     parts = Parts(
@@ -127,6 +127,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         transcripts=daemon.transcripts,
         shelf=daemon.shelf,
         mcp=daemon.mcp,
+        task_verbs=daemon.task_verbs,
         reload_config=partial(app.reload_config, daemon, env),
         access=access,
         streams=streams,

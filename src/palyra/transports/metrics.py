@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from palyra.journal import runs, tape, usage
+from palyra.journal import runs, tape, tasks, usage
 from palyra.journal.database import Database, Tx
 from palyra.journal.usage import ModelUse
 from palyra.runtime.hub import Hub
 from palyra.runtime.runs import Runs
+from palyra.runtime.tasks import Tasks
 from palyra.transports.limits import Streams
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -31,12 +32,13 @@ class _Latency:
 
 
 class Metrics:
-    def __init__(self, db: Database, hub: Hub, runs_: Runs, streams: Streams, journal: Path) -> None:
+    def __init__(self, db: Database, hub: Hub, runs_: Runs, streams: Streams, journal: Path, worker: Tasks) -> None:
         self._db = db
         self._hub = hub
         self._runs = runs_
         self._streams = streams
         self._journal = journal
+        self._worker = worker
         self._requests: Counter[tuple[str, int]] = Counter()
         self._latency: dict[str, _Latency] = {}
         self._position = 0
@@ -61,14 +63,21 @@ class Metrics:
         async with self._lock:
             after = self._position
 
-            def query(tx: Tx) -> tuple[int, dict[str, int], dict[str, int], list[ModelUse]]:
+            def query(tx: Tx) -> tuple[int, dict[str, int], dict[str, int], list[ModelUse], list[tuple[str, str, int]]]:
                 # What is committed while this is being read belongs to the next scrape.
                 last = tape.last_position(tx)
-                return last, runs.unfinished_by_state(tx), tape.kinds_between(tx, after, last), usage.between(tx, after, last)
+                kinds, used = tape.kinds_between(tx, after, last), usage.between(tx, after, last)
+                return last, runs.unfinished_by_state(tx), kinds, used, tasks.unfinished(tx)
 
-            head, unfinished, kinds, used = await self._db.read(query)
+            head, unfinished, kinds, used, waiting = await self._db.read(query)
             self._add(head, kinds, used)
-        lines = [*self._of_runs(head, unfinished), *self._of_models(), *self._of_requests(), *self._of_process()]
+        lines = [
+            *self._of_runs(head, unfinished),
+            *self._of_tasks(waiting),
+            *self._of_models(),
+            *self._of_requests(),
+            *self._of_process(),
+        ]
         return "\n".join(lines).encode() + b"\n"
 
     def _add(self, head: int, kinds: dict[str, int], used: list[ModelUse]) -> None:
@@ -94,6 +103,16 @@ class Metrics:
         yield from _single("palyra_journal_commits_total", "counter", "transactions committed to the journal", self._db.commits)
         yield from _single("palyra_journal_steps_total", "counter", "steps in those transactions", self._db.steps)
         yield from _single("palyra_journal_bytes", "gauge", "size of the journal's files", _size(self._journal))
+
+    def _of_tasks(self, waiting: list[tuple[str, str, int]]) -> Iterable[str]:
+        counts = self._worker.counts
+        yield from _family("palyra_tasks", "gauge", "background tasks that have not ended, by kind and state")
+        for kind, state, count in waiting:
+            yield f"palyra_tasks{_labels(kind=kind, state=state)} {count}"
+        yield from _family("palyra_tasks_attempts_total", "counter", "attempts at background tasks, by kind and how they ended")
+        for (kind, outcome), count in sorted(counts.ended.items()):
+            yield f"palyra_tasks_attempts_total{_labels(kind=kind, outcome=outcome)} {count}"
+        yield from _single("palyra_tasks_wakes_total", "counter", "times the queue's worker woke up", counts.wakes)
 
     def _of_models(self) -> Iterable[str]:
         names = (

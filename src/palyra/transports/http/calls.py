@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from palyra.runtime.session_verbs import Sessions
     from palyra.runtime.settings import ConfigReloaded
     from palyra.runtime.shelf import Shelf
+    from palyra.runtime.task_verbs import TaskVerbs
     from palyra.runtime.transcripts import Transcripts
     from palyra.runtime.undo import Undoing
     from palyra.runtime.vault import Vault
@@ -87,6 +88,7 @@ class Parts:
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
+    task_verbs: "TaskVerbs"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     access: "Access"
     streams: "Streams"

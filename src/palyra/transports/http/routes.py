@@ -16,6 +16,8 @@ PARAMETERS: dict[str, str] = {
     "approval_id": ULID_PATTERN,
     "token_id": ULID_PATTERN,
     "memory_id": ULID_PATTERN,
+    "task_id": ULID_PATTERN,
+    "task_kind": "^[a-z][a-z0-9_.]{0,63}$",
     "artifact_id": "^[0-9a-f]{64}$",
     "position": "^[1-9][0-9]{0,14}$",
     "seq": "^[1-9][0-9]{0,14}$",

@@ -30,6 +30,7 @@ from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.skill_table import SKILLS
+from palyra.transports.http.tasks import TASKS
 from palyra.transports.http.travel_table import TRAVEL
 
 # The least any token may do: connectors and workers stand at the bottom.
@@ -402,4 +403,5 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *TRAVEL,
     *REPLAY,
     *COMPACTION,
+    *TASKS,
 )
