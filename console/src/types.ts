@@ -20,7 +20,7 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "config" | "journal" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
+  what: "budget" | "config" | "journal" | "mcp" | "pairing" | "policy" | "secret" | "skill" | "token";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
@@ -76,6 +76,7 @@ export interface ApprovalRequested {
   expires_ms?: number;
   cost_microusd?: number;
   flow?: Flow | null;
+  budget?: BudgetAsked | null;
 }
 
 export interface ApprovalResolved {
@@ -182,10 +183,21 @@ export interface Brought {
   private?: boolean;
 }
 
+export interface BudgetAsked {
+  name: string;
+  account: string;
+  unit: "microusd" | "tokens";
+  limit: number;
+  spent: number;
+  upto: number;
+}
+
 export interface Budgets {
   turns?: number;
   calls?: number;
   active_ms?: number;
+  tokens?: number;
+  microusd?: number;
 }
 
 export interface Call {
@@ -315,7 +327,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -658,9 +670,26 @@ export interface ModelReplied {
   stop?: "content_filter" | "end" | "interrupted" | "length" | "tool_calls";
   usage?: Usage;
   cost_microusd?: number;
+  priced?: "" | "free" | "list" | "own" | "unknown";
+  task?: "background" | "extraction" | "interactive" | "summary" | "vision";
+  estimated?: boolean;
   first_delta_ms?: number;
   duration_ms?: number;
   native?: Native | null;
+}
+
+export interface ModelUsed {
+  kind: "model.used";
+  provider: string;
+  model: string;
+  task: "background" | "extraction" | "interactive" | "summary" | "vision";
+  purpose?: string;
+  usage?: Usage;
+  cost_microusd?: number;
+  priced?: "" | "free" | "list" | "own" | "unknown";
+  estimated?: boolean;
+  first_delta_ms?: number;
+  duration_ms?: number;
 }
 
 export interface Moment {
@@ -740,6 +769,11 @@ export interface OwnerNotified {
   text: string;
   link?: string;
   to?: string;
+}
+
+export interface PassedOver {
+  model: string;
+  why: string;
 }
 
 export interface Pending {
@@ -982,6 +1016,13 @@ export interface RoutePlanned {
   model: string;
   reason: string;
   fallbacks?: (string)[];
+  task?: "background" | "extraction" | "interactive" | "summary" | "vision";
+  reasons?: (string)[];
+  passed_over?: (PassedOver)[];
+  rule?: string;
+  expected_input_tokens?: number;
+  expected_output_tokens?: number;
+  expected_microusd?: number | null;
 }
 
 export interface Rule {
@@ -1004,6 +1045,7 @@ export interface RunAccepted {
   parent_run_id?: string | null;
   forked_run_id?: string | null;
   policy?: string;
+  schedule_id?: string;
 }
 
 export interface RunCancelled {
@@ -1196,6 +1238,8 @@ export interface SessionCompacted {
   model?: string;
   usage?: Usage;
   cost_microusd?: number;
+  priced?: "" | "free" | "list" | "own" | "unknown";
+  estimated?: boolean;
   duration_ms?: number;
 }
 
@@ -1523,6 +1567,7 @@ export interface Usage {
 
 export interface UsageList {
   usage: (UsageRow)[];
+  total: UsageRow;
 }
 
 export interface UsageRow {
@@ -1534,6 +1579,10 @@ export interface UsageRow {
   cost_microusd: number;
   duration_ms: number;
   first_delta_ms: number;
+  unpriced?: number;
+  slowest_ms?: number;
+  from_ms?: number;
+  until_ms?: number;
 }
 
 export interface VaultState {
@@ -1584,6 +1633,6 @@ export interface palyra_transports_http_sessions_Change {
   archived?: boolean | null;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress;

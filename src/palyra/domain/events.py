@@ -21,6 +21,11 @@ ApprovalAbout = Literal["tool", "in_doubt", "budget"]
 Decision = Literal["allow", "deny", "expired", "withdrawn", "happened", "again", "skip"]
 GrantScope = Literal["once", "session", "timed", "always"]
 ReferenceKind = Literal["file", "folder", "diff", "staged", "url", "memory", "run"]
+# What a model is asked for; who answers is chosen by it.
+TaskClass = Literal["interactive", "background", "summary", "extraction", "vision"]
+# How a call's cost is known: from the list of prices that is shipped, from the owner's own, because it costs nothing, or not at all.
+# Empty: it was recorded before there were prices.
+Priced = Literal["", "list", "own", "free", "unknown"]
 CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
 
 Severity = Literal["info", "warning", "error", "critical"]
@@ -102,6 +107,9 @@ class Budgets(Struct, frozen=True, omit_defaults=True):
     turns: int = 50
     calls: int = 100
     active_ms: int = 30 * 60_000
+    # Tokens and millionths of a dollar that the run's model calls may use; 0: no limit of its own.
+    tokens: int = 0
+    microusd: int = 0
 
 
 class Attestation(Struct, frozen=True, omit_defaults=True):
@@ -155,6 +163,18 @@ class Brought(Struct, frozen=True, omit_defaults=True):
     private: bool = False
 
 
+class BudgetAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A limit that is used up, and how far a yes lets this run go on: until `upto` is spent. In tokens or millionths of a dollar."""
+
+    name: str
+    # What is counted: whose spending, and since when.
+    account: str
+    unit: Literal["tokens", "microusd"]
+    limit: int
+    spent: int
+    upto: int
+
+
 class Flow(Struct, frozen=True, omit_defaults=True):
     """The way from what the model has read to where a call could take it.
 
@@ -177,6 +197,8 @@ class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
     # Of a fork: the run it takes up again, and the folder of policies that are in force for it alone.
     forked_run_id: RunId | None = None
     policy: str = ""
+    # Of a run that a schedule started: what it uses is counted for it.
+    schedule_id: str = ""
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
@@ -241,11 +263,32 @@ class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
     surroundings: ArtifactId | None = None
 
 
+class PassedOver(Struct, frozen=True, omit_defaults=True):
+    """A model that could have been asked, and why it is not."""
+
+    model: str
+    why: str
+
+
 class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):
+    """Who is asked, for what, why, and what that is expected to cost; `fallbacks` are asked in turn if it fails.
+
+    `expected_microusd` is absent where nobody knows the price.
+    """
+
     provider: str
     model: str
     reason: str
     fallbacks: tuple[str, ...] = ()
+    task: TaskClass = "interactive"
+    # Every consideration that had a part in it, in plain words.
+    reasons: tuple[str, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+    # The rule of the configuration that chose, if one did.
+    rule: str = ""
+    expected_input_tokens: int = 0
+    expected_output_tokens: int = 0
+    expected_microusd: int | None = None
 
 
 class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied"):
@@ -257,7 +300,12 @@ class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied"):
     calls: tuple[Call, ...] = ()
     stop: StopReason = "end"
     usage: Usage = Usage()
+    # 0 also where the cost is not known: `priced` says which.
     cost_microusd: int = 0
+    priced: Priced = ""
+    task: TaskClass = "interactive"
+    # The provider did not say what was used: this is our own count.
+    estimated: bool = False
     first_delta_ms: int = 0
     duration_ms: int = 0
     native: Native | None = None
@@ -272,6 +320,21 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
     will_retry: bool
     attempt: int = 1
     wait_ms: int = 0
+
+
+class ModelUsed(Event, frozen=True, kw_only=True, tag="model.used"):
+    """A model was asked for something beside a conversation: what was used is counted like that of a reply."""
+
+    provider: str
+    model: str
+    task: TaskClass
+    purpose: str = ""
+    usage: Usage = Usage()
+    cost_microusd: int = 0
+    priced: Priced = ""
+    estimated: bool = False
+    first_delta_ms: int = 0
+    duration_ms: int = 0
 
 
 # --- tools and approvals ----------------------------------------------------------------------------------------------
@@ -344,6 +407,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval.requeste
     cost_microusd: int = 0
     # Absent where the label does not matter: nothing leaves and everything can be taken back.
     flow: Flow | None = None
+    # Of a question about money or tokens.
+    budget: BudgetAsked | None = None
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"):
@@ -418,6 +483,8 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"
     model: str = ""
     usage: Usage = Usage()
     cost_microusd: int = 0
+    priced: Priced = ""
+    estimated: bool = False
     duration_ms: int = 0
 
 
@@ -574,7 +641,7 @@ class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
 
 
 class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
-    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "task", "schedule"]
+    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget"]
     action: str
     subject: str = ""
     details: dict[str, Any] = {}
@@ -598,6 +665,7 @@ AnyEvent = (
     | RoutePlanned
     | ModelReplied
     | ModelFailed
+    | ModelUsed
     | ToolProposed
     | ToolDecided
     | ToolStarted

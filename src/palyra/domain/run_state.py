@@ -59,7 +59,7 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
 }
 
 # Events that carry a run id but speak about it from outside: an effect may be undone long after its run has ended.
-_OUTSIDE = frozenset({"tool.undone", "candidate.proposed", "memory.written", "memory.removed"})
+_OUTSIDE = frozenset({"tool.undone", "model.used", "candidate.proposed", "memory.written", "memory.removed"})
 
 _OTHER_NAMES: dict[str, RunState] = {
     "pending": "accepted",

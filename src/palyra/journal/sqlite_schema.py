@@ -373,4 +373,22 @@ MIGRATIONS = (
             "CREATE TABLE task_kinds (kind TEXT PRIMARY KEY, paused INTEGER NOT NULL) WITHOUT ROWID",
         ),
     ),
+    Migration(
+        8,
+        "prices and budgets",
+        (
+            "ALTER TABLE usage ADD COLUMN task TEXT NOT NULL DEFAULT 'interactive'",
+            # 1 where nobody knows what the call cost: its cost counts as 0 in a sum, which is then too low.
+            "ALTER TABLE usage ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0",
+            "UPDATE usage SET unpriced = 1 WHERE provider NOT IN ('demo', 'scripted')",
+            # Of a run that a schedule started.
+            "ALTER TABLE runs ADD COLUMN schedule_id TEXT NOT NULL DEFAULT ''",
+            # Limits that were set while the daemon ran; those of the configuration file are not here.
+            """CREATE TABLE budgets (
+                name TEXT PRIMARY KEY,
+                body BLOB NOT NULL,
+                updated_ms INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+        ),
+    ),
 )

@@ -98,13 +98,15 @@ def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyE
     if before is None:
         accepted = next(event for event in new if isinstance(event, RunAccepted))
         tx.run(
-            """INSERT INTO runs (run_id, session_id, principal, origin, state, reason, accepted_position, created_ms, heartbeat_ms)
-            VALUES (:run_id, :tape, :principal, :origin, :state, :reason, :position, :now, :now)""",
+            """INSERT INTO runs (run_id, session_id, principal, origin, state, reason, accepted_position, created_ms, heartbeat_ms,
+                schedule_id)
+            VALUES (:run_id, :tape, :principal, :origin, :state, :reason, :position, :now, :now, :schedule_id)""",
             position=position,
             run_id=run_id,
             tape=tape,
             principal=principal,
             origin=accepted.origin,
+            schedule_id=accepted.schedule_id,
             state=state,
             reason=reason,
             now=now,
@@ -128,8 +130,8 @@ def _project(tx: Tx, entry: Appended, principal: str) -> None:
     """The rows that an event implies beyond its run: what it cost, and where the next fold begins."""
     event = entry.event
     match event:
-        case ModelReplied():
-            _bill(tx, entry, principal, event, event.first_delta_ms)
+        case ModelReplied() | events.ModelUsed():
+            _bill(tx, entry, principal, event, event.first_delta_ms, event.task)
         case events.InputAssembled() if event.from_seq is not None:
             # The next fold begins where the window does, unless that is behind a summary that it must not lose.
             tx.run(
@@ -147,18 +149,25 @@ def _project(tx: Tx, entry: Appended, principal: str) -> None:
                     id=entry.tape,
                 )
             if event.provider:
-                _bill(tx, entry, principal, event, 0)
+                _bill(tx, entry, principal, event, 0, "summary")
         case _:
             pass
 
 
-def _bill(tx: Tx, entry: Appended, principal: str, event: ModelReplied | events.SessionCompacted, first_delta_ms: int) -> None:
+def _bill(
+    tx: Tx,
+    entry: Appended,
+    principal: str,
+    event: ModelReplied | events.ModelUsed | events.SessionCompacted,
+    first_delta_ms: int,
+    task: str,
+) -> None:
     """What a model call has used, whatever it was for."""
     tx.run(
         """INSERT INTO usage (position, time_ms, session_id, run_id, principal, provider, model, input_tokens,
-            output_tokens, cached_tokens, cost_microusd, duration_ms, first_delta_ms)
+            output_tokens, cached_tokens, cost_microusd, duration_ms, first_delta_ms, task, unpriced)
         VALUES (:position, :time_ms, :tape, :run_id, :principal, :provider, :model, :input, :output, :cached, :cost,
-            :duration, :first)""",
+            :duration, :first, :task, :unpriced)""",
         position=entry.position,
         time_ms=entry.time_ms,
         tape=entry.tape,
@@ -172,6 +181,8 @@ def _bill(tx: Tx, entry: Appended, principal: str, event: ModelReplied | events.
         cost=event.cost_microusd,
         duration=event.duration_ms,
         first=first_delta_ms,
+        task=task,
+        unpriced=event.priced in ("", "unknown"),
     )
 
 

@@ -1,4 +1,4 @@
-"""What models cost, summed by whatever one asks about."""
+"""What models were asked and what it cost, summed by whatever one asks about. Every row here is an entry of the tape, in numbers."""
 
 from typing import Literal
 
@@ -6,17 +6,33 @@ from msgspec import Struct
 
 from palyra.journal.database import Tx
 
-GroupBy = Literal["run", "session", "model", "day"]
+GroupBy = Literal["call", "run", "session", "model", "principal", "schedule", "origin", "task", "hour", "day", "month"]
 _GROUPS: dict[GroupBy, str] = {
-    "run": "run_id",
-    "session": "session_id",
-    "model": "provider || '/' || model",
-    "day": "CAST(time_ms / 86400000 AS TEXT)",
+    "call": "CAST(u.position AS TEXT)",
+    "run": "u.run_id",
+    "session": "u.session_id",
+    "model": "u.provider || '/' || u.model",
+    "principal": "u.principal",
+    "schedule": "r.schedule_id",
+    "origin": "coalesce(r.origin, '')",
+    "task": "u.task",
+    "hour": "CAST(u.time_ms / 3600000 AS TEXT)",
+    "day": "CAST(u.time_ms / 86400000 AS TEXT)",
+    "month": "strftime('%Y-%m', u.time_ms / 1000, 'unixepoch')",
 }
+_JOINED: frozenset[GroupBy] = frozenset({"schedule", "origin"})
+_SUMS = """count(*), coalesce(sum(u.input_tokens), 0), coalesce(sum(u.output_tokens), 0), coalesce(sum(u.cached_tokens), 0),
+    coalesce(sum(u.cost_microusd), 0), CAST(coalesce(avg(u.duration_ms), 0) AS INTEGER),
+    CAST(coalesce(avg(u.first_delta_ms), 0) AS INTEGER), coalesce(sum(u.unpriced), 0), coalesce(max(u.duration_ms), 0),
+    coalesce(min(u.time_ms), 0), coalesce(max(u.time_ms), 0)"""
 
 
 class UsageRow(Struct, frozen=True):
-    """`group` is the run, session, `provider/model`, or the day as days since 1970 (UTC)."""
+    """`group` is what was grouped by: an id, `provider/model`, a name; hours and days as their number since 1970, months as
+    `2026-11`, all UTC. `duration_ms` and `first_delta_ms` (until the first word) are means per call, `slowest_ms` is the longest.
+
+    `unpriced` calls have no known cost: `cost_microusd` is of the others.
+    """
 
     group: str
     calls: int
@@ -26,21 +42,81 @@ class UsageRow(Struct, frozen=True):
     cost_microusd: int
     duration_ms: int
     first_delta_ms: int
+    unpriced: int = 0
+    slowest_ms: int = 0
+    # When the first and the last call of the group ended.
+    from_ms: int = 0
+    until_ms: int = 0
 
 
-def summed(tx: Tx, principal: str, by: GroupBy, *, since_ms: int = 0, session_id: str = "", limit: int = 100) -> list[UsageRow]:
-    """Newest groups first. Durations are means per call."""
+class Asked(Struct, frozen=True, kw_only=True):
+    """Which calls are counted. An empty principal means everybody's."""
+
+    principal: str = ""
+    since_ms: int = 0
+    until_ms: int = 1 << 53
+    session_id: str = ""
+    run_id: str = ""
+    schedule_id: str = ""
+
+    @property
+    def where(self) -> str:
+        only = ["u.time_ms >= :since_ms", "u.time_ms < :until_ms"]
+        only += [f"u.{name} = :{name}" for name in ("principal", "session_id", "run_id") if getattr(self, name)]
+        if self.schedule_id:
+            only.append("r.schedule_id = :schedule_id")
+        return " AND ".join(only)
+
+    def source(self, by: GroupBy | None = None) -> str:
+        joined = by in _JOINED or bool(self.schedule_id)
+        return "usage u LEFT JOIN runs r ON r.run_id = u.run_id" if joined else "usage u"
+
+    @property
+    def values(self) -> dict[str, str | int]:
+        return {
+            "since_ms": self.since_ms,
+            "until_ms": self.until_ms,
+            "principal": self.principal,
+            "session_id": self.session_id,
+            "run_id": self.run_id,
+            "schedule_id": self.schedule_id,
+        }
+
+
+def grouped(tx: Tx, by: GroupBy, asked: Asked, limit: int = 100) -> list[UsageRow]:
+    """Newest groups first. What has no group, as a call of no schedule, is in none."""
     rows = tx.all(
-        f"""SELECT {_GROUPS[by]} AS grouped, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
-            sum(cost_microusd), CAST(avg(duration_ms) AS INTEGER), CAST(avg(first_delta_ms) AS INTEGER)
-        FROM usage WHERE principal = :principal AND time_ms >= :since_ms AND (:session_id = '' OR session_id = :session_id)
-        GROUP BY grouped ORDER BY max(position) DESC LIMIT :limit""",
-        principal=principal,
-        since_ms=since_ms,
-        session_id=session_id,
+        f"""SELECT {_GROUPS[by]} AS grouped, {_SUMS} FROM {asked.source(by)} WHERE {asked.where}
+        GROUP BY grouped HAVING grouped <> '' ORDER BY max(u.position) DESC LIMIT :limit""",
+        **asked.values,
         limit=limit,
     )
     return [UsageRow(*row) for row in rows]
+
+
+def total(tx: Tx, asked: Asked) -> UsageRow:
+    row = tx.one(f"SELECT 'all', {_SUMS} FROM {asked.source()} WHERE {asked.where}", **asked.values)
+    assert row is not None
+    return UsageRow(*row)
+
+
+class Spent(Struct, frozen=True):
+    """What was used so far, as of an entry of the journal."""
+
+    tokens: int
+    microusd: int
+    position: int
+
+
+def spent(tx: Tx, asked: Asked) -> Spent:
+    row = tx.one(
+        f"""SELECT coalesce(sum(u.input_tokens + u.output_tokens), 0), coalesce(sum(u.cost_microusd), 0),
+            (SELECT coalesce(max(position), 0) FROM entries)
+        FROM {asked.source()} WHERE {asked.where}""",
+        **asked.values,
+    )
+    assert row is not None
+    return Spent(*row)
 
 
 class ModelUse(Struct, frozen=True):

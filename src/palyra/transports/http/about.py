@@ -1,4 +1,4 @@
-"""What the daemon says about itself: health, status, models, tools, usage, metrics, and the page at its address."""
+"""What the daemon says about itself: health, status, models, tools, metrics, and the page at its address."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from palyra.domain.errors import PalyraError
 from palyra.domain.tools import ToolSpec
-from palyra.journal import tape, usage
-from palyra.journal.usage import GroupBy, UsageRow
-from palyra.transports.http.calls import HTML, METRICS, Answer, Call, Count, Input, Limit, Nothing, Parts, Ulid, ok
+from palyra.journal import tape
+from palyra.transports.http.calls import HTML, METRICS, Answer, Call, Nothing, Parts, ok
 
 
 class Health(Struct, frozen=True):
@@ -38,17 +37,6 @@ class ModelList(Struct, frozen=True):
 
 class ToolList(Struct, frozen=True):
     tools: list[ToolSpec]
-
-
-class UsageQuery(Input, frozen=True, kw_only=True):
-    by: GroupBy = "day"
-    since_ms: Count = 0
-    session_id: Ulid = ""
-    limit: Limit = 100
-
-
-class UsageList(Struct, frozen=True):
-    usage: list[UsageRow]
 
 
 class PolicyState(Struct, frozen=True):
@@ -123,16 +111,6 @@ def _models(parts: Parts) -> list[ModelInfo]:
 
 async def tools(call: Call[Nothing, Nothing]) -> Answer:
     return ok(ToolList(list(call.parts.catalogue.specs())))
-
-
-async def used(call: Call[UsageQuery, Nothing]) -> Answer:
-    query = call.query
-    rows = await call.parts.db.read(
-        lambda tx: usage.summed(
-            tx, call.principal, query.by, since_ms=query.since_ms, session_id=query.session_id, limit=query.limit
-        )
-    )
-    return ok(UsageList(rows))
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.skill_table import SKILLS
-from palyra.transports.http.tasks import TASKS
 from palyra.transports.http.travel_table import TRAVEL
+from palyra.transports.http.usage_table import USAGE
 
 # The least any token may do: connectors and workers stand at the bottom.
 ANY_TOKEN: TokenScope = "worker"
@@ -313,14 +313,6 @@ _ABOUT: tuple[Route[Any, Any], ...] = (
     ),
     Route(method="GET", path="/v1/status", summary="what the daemon is and does", handler=about.status, gives=_json(about.Status)),
     Route(
-        method="GET",
-        path="/v1/usage",
-        summary="what models were asked, and what it cost",
-        handler=about.used,
-        query=about.UsageQuery,
-        gives=_json(about.UsageList),
-    ),
-    Route(
         method="GET", path="/v1/models", summary="models that can be asked for", handler=about.models, gives=_json(about.ModelList)
     ),
     Route(method="GET", path="/v1/tools", summary="tools the agent has", handler=about.tools, gives=_json(about.ToolList)),
@@ -392,6 +384,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_RUNS,
     *_JOURNAL,
     *_ABOUT,
+    *USAGE,
     *_ADMIN,
     *_VAULT,
     *ENCLOSURES,
@@ -403,5 +396,4 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *TRAVEL,
     *REPLAY,
     *COMPACTION,
-    *TASKS,
 )
