@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from hashlib import sha256
 from importlib.machinery import PathFinder
@@ -54,8 +55,27 @@ def build() -> None:
     _say("building the console")
     packages = SOURCE / "node_modules"
     run([node, str(packages / "typescript" / "bin" / "tsc"), "--noEmit"], "its types do not fit; see what tsc says above")
-    run([node, str(packages / "vite" / "bin" / "vite.js"), "build", "--logLevel", "warn"], "see what vite says above")
+    fresh = Path(tempfile.mkdtemp(prefix=".built-", dir=packages))
+    vite = [node, str(packages / "vite" / "bin" / "vite.js"), "build", "--logLevel", "warn", "--emptyOutDir"]
+    try:
+        run([*vite, "--outDir", str(fresh)], "see what vite says above")
+        replace(fresh)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
     STAMP.write_text(sources)
+
+
+def replace(fresh: Path) -> None:
+    """Put what was built where it is served. A daemon may serve meanwhile: pages come after what they name, old files go last."""
+    new = sorted((path for path in fresh.rglob("*") if path.is_file()), key=lambda path: (path.suffix == ".html", path))
+    for path in new:
+        target = BUILT / path.relative_to(fresh)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+    kept = {BUILT / path.relative_to(fresh) for path in new}
+    for path in BUILT.rglob("*"):
+        if path.is_file() and path not in kept:
+            path.unlink(missing_ok=True)
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -70,7 +90,7 @@ def digest(paths: Iterable[Path]) -> str:
 
 def _sources() -> list[str]:
     top = [path for path in SOURCE.iterdir() if path.is_file()]
-    below = [path for path in (SOURCE / "src").rglob("*") if path.is_file()]
+    below = [path for folder in ("src", "public") for path in (SOURCE / folder).rglob("*") if path.is_file()]
     return [str(path.relative_to(SOURCE)) for path in (*top, *below)]
 
 

@@ -856,6 +856,10 @@ export interface Proposal {
   name: string;
   description: string;
   version: string;
+export interface PathList {
+  paths: (string)[];
+}
+
   digest: string;
   permissions: (Permission)[];
   added: (Permission)[];
@@ -1060,6 +1064,10 @@ export interface RunCompleted {
 
 export interface RunFailed {
   kind: "run.failed";
+export interface Restart {
+  started_ms: number;
+}
+
   reason: string;
   message: string;
 }

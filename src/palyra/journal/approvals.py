@@ -12,17 +12,18 @@ from palyra.domain.ids import ApprovalId
 from palyra.domain.labels import Label
 from palyra.domain.tools import Subject
 from palyra.domain.verdicts import Grant, Origin
+from palyra.journal import children
 from palyra.journal.database import Tx
 
 _COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.requested_ms, a.expires_ms, a.decision, a.resolved_ms,
-    q.body, r.body, r.principal"""
+    q.body, r.body, r.principal, q.seq"""
 _FROM = """approvals a JOIN entries q ON q.position = a.requested_position
     LEFT JOIN entries r ON r.position = a.resolved_position"""
 _GRANT = "approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen"
 
 
 class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`decision` is empty while the approval is pending."""
+    """`decision` is empty while the approval is pending. `seq`: where on the session's tape it was asked."""
 
     approval_id: ApprovalId
     session_id: str
@@ -36,6 +37,7 @@ class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
     request: ApprovalRequested
     resolution: ApprovalResolved | None = None
     resolved_by: str = ""
+    seq: int = 0
 
 
 def _approval(row: tuple[Any, ...]) -> Approval:
@@ -56,6 +58,7 @@ def _approval(row: tuple[Any, ...]) -> Approval:
         request=request,
         resolution=resolution,
         resolved_by=row[11] or "",
+        seq=row[12],
     )
 
 
@@ -76,6 +79,8 @@ def add(tx: Tx, *, session_id: str, run_id: str, owner: str, origin: str, reques
         now=tx.now_ms,
         expires_ms=request.expires_ms,
     )
+    if origin == "child":
+        children.asked(tx, run_id, request)
 
 
 def settle(tx: Tx, resolution: ApprovalResolved, position: int) -> None:
@@ -87,6 +92,9 @@ def settle(tx: Tx, resolution: ApprovalResolved, position: int) -> None:
         now=tx.now_ms,
         approval_id=resolution.approval_id,
     )
+    row = tx.one("SELECT run_id FROM approvals WHERE approval_id = :id AND origin = 'child'", id=resolution.approval_id)
+    if row:
+        children.answered(tx, str(row[0]), resolution)
 
 
 def find(tx: Tx, approval_id: str) -> Approval | None:

@@ -76,6 +76,18 @@ class Kinds:
     async def find(self, at: Situation, kind: ReferenceKind, target: str) -> Whole:
         return await self._by_kind[kind](at, target)
 
+    async def names(self, at: Situation, prefix: str, most: int) -> list[str]:
+        """Paths that begin so, for whoever is typing one; folders end in a slash. Policy is asked as for listing the folder."""
+        folder, _, begun = prefix.rpartition("/")
+        await self._hand.read(at, "fs.list", {"path": folder or "."})
+        with work.family(printable(folder or ".")):
+            return await hands.everyday.do(self._names, folder or ".", begun, at.workspace, most)
+
+    def _names(self, folder: str, begun: str, workspace: str, most: int) -> list[str]:
+        met = Walk(self._fence).below(self._fence.place(folder, workspace), 1)
+        fitting = (entry for entry in met if not entry.closed and entry.place.name.startswith(begun))
+        return [entry.place.relative + "/" * (entry.kind == "folder") for entry in islice(fitting, most)]
+
     # --- files --------------------------------------------------------------------------------------------------------
 
     async def _file(self, at: Situation, target: str) -> Whole:

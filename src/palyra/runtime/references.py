@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.domain import hands, labels, references
-from palyra.domain.errors import InvalidInput, PalyraError, Unavailable
+from palyra.domain.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.domain.events import Reference, ReferenceKind
 from palyra.domain.ids import ArtifactId
 from palyra.domain.labels import CLEAN, Label
@@ -22,7 +22,7 @@ from palyra.domain.verdicts import Origin
 from palyra.journal import sessions
 from palyra.journal.database import Database
 from palyra.models import counting
-from palyra.runtime.by_hand import Situation
+from palyra.runtime.by_hand import Failed, Situation
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.reference_kinds import READ_ON, Kinds, Whole, cut_at
 
@@ -119,6 +119,14 @@ class References:
             tokens=sum(each.tokens for each in shown),
             errors=errors,
         )
+
+    async def names(self, principal: str, session_id: str, prefix: str, most: int) -> list[str]:
+        """Paths of the session's workspace that begin so. What may not be looked at has no names."""
+        at = await self._situation(principal, session_id, "interactive")
+        try:
+            return [self._redactor.redact(path) for path in await self.kinds.names(at, prefix, most)]
+        except (InvalidInput, Forbidden, NotFound, Failed):
+            return []
 
     async def _previewed(self, found: Found) -> PreviewedReference:
         reference = found.reference or Reference(kind=found.named.kind, target=self._redactor.redact(found.named.target))

@@ -31,6 +31,8 @@ from palyra.transports.metrics import Metrics
 log = logging.getLogger("palyra.serve")
 
 Say = Callable[[str], None]
+# Long enough for an answer to leave.
+_ANSWERED_S = 0.1
 
 
 def serve(home: Path, *, port: int | None = None, env: Mapping[str, str] | None = None, say: Say | None = None) -> None:
@@ -129,6 +131,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         mcp=daemon.mcp,
         task_verbs=daemon.task_verbs,
         reload_config=partial(app.reload_config, daemon, env),
+        restart=partial(_restart_soon, int(url.rpartition(":")[2])),
         access=access,
         streams=streams,
         metrics=metrics,
@@ -148,6 +151,15 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         allowed_origins=settings.allowed_origins,
     )
     return App(parts, guard, limits)
+
+
+def _restart_soon(port: int) -> None:
+    """Become a new process, without a goodbye, once who asked has the answer. The kernel closes every file and drops the lock.
+
+    On the same port: a browser that waits for us looks nowhere else. Where an option is given twice, the last one counts.
+    """
+    command = [sys.executable, *sys.orig_argv[1:], "--port", str(port)]
+    asyncio.get_running_loop().call_later(_ANSWERED_S, os.execv, sys.executable, command)
 
 
 def _limits(loaded: Loaded) -> Limits:

@@ -90,6 +90,7 @@ class Parts:
     mcp: "Mcp"
     task_verbs: "TaskVerbs"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
+    restart: Callable[[], None]
     access: "Access"
     streams: "Streams"
     metrics: "Metrics"

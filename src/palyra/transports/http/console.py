@@ -19,6 +19,8 @@ CSP = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     b"manifest-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
+# What works in the background only fetches: it has no page to draw.
+_WORKER: Headers = ((b"content-security-policy", b"default-src 'none'; connect-src 'self'"), (b"cache-control", b"no-cache"))
 _PAGE: Headers = ((b"content-security-policy", CSP),)
 # A file's name changes with its content.
 _FOR_GOOD: Headers = ((b"cache-control", b"public, max-age=31536000, immutable"),)
@@ -26,6 +28,7 @@ _MEDIA = {
     ".js": b"text/javascript; charset=utf-8",
     ".css": b"text/css; charset=utf-8",
     ".svg": b"image/svg+xml",
+    ".png": b"image/png",
 }
 _MOST_KEPT = 64
 
@@ -71,6 +74,21 @@ async def asset(call: Call[Nothing, Nothing]) -> Answer:
     return _answer(found, call.headers, _MEDIA[Path(name).suffix], _FOR_GOOD)
 
 
+async def manifest(call: Call[Nothing, Nothing]) -> Answer:
+    return _answer(await _built("manifest.webmanifest"), call.headers, b"application/manifest+json", ())
+
+
+async def worker(call: Call[Nothing, Nothing]) -> Answer:
+    return _answer(await _built("worker.js"), call.headers, _MEDIA[".js"], _WORKER)
+
+
+async def _built(name: str) -> tuple[bytes, bytes]:
+    found = await everyday.do(_files.get, name)
+    if found is None:
+        raise NotFound("the console is not built: run `make console`, then load the page again", asset=name)
+    return found
+
+
 def _answer(found: tuple[bytes, bytes], asked: dict[bytes, bytes], media: bytes, headers: Headers) -> Answer:
     plain, packed = found
     varies = (*headers, (b"vary", b"accept-encoding"))
@@ -84,4 +102,8 @@ CONSOLE: tuple[Route[Any, Any], ...] = (
           gives=(Gives(200, media=HTML),)),
     Route(method="GET", path="/assets/{asset}", summary="a file of the console", handler=asset, scope=None,
           gives=(Gives(200, media=b"*/*"),)),
+    Route(method="GET", path="/manifest.webmanifest", summary="the console as an app to install", handler=manifest, scope=None,
+          gives=(Gives(200, media=b"*/*"),), errors=(404,)),
+    Route(method="GET", path="/worker.js", summary="keeps the console's own files for when the daemon is away", handler=worker,
+          scope=None, gives=(Gives(200, media=b"text/javascript"),), errors=(404,)),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from palyra.runtime.attachments import MOST_BYTES, StoredFile
 from palyra.runtime.references import ReferencesPreview
@@ -23,6 +23,19 @@ class Draft(Input, frozen=True, kw_only=True):
     text: Annotated[str, Meta(max_length=256 << 10)]
 
 
+class Begun(Input, frozen=True, kw_only=True):
+    """The beginning of a path, as somebody is typing it."""
+
+    prefix: Annotated[str, Meta(max_length=1_000)] = ""
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+class PathList(Struct, frozen=True):
+    """Folders end in a slash."""
+
+    paths: list[str]
+
+
 async def keep(call: Call[FileName, Upload]) -> Answer:
     attachments = call.parts.enclosures.attachments
     return ok(await attachments.keep(call.principal, call.path["session_id"], call.query.name, call.body.data), 201)
@@ -32,9 +45,16 @@ async def preview(call: Call[Nothing, Draft]) -> Answer:
     return ok(await call.parts.enclosures.references.preview(call.principal, call.path["session_id"], call.body.text))
 
 
+async def paths(call: Call[Begun, Nothing]) -> Answer:
+    query, references = call.query, call.parts.enclosures.references
+    return ok(PathList(await references.names(call.principal, call.path["session_id"], query.prefix, query.limit)))
+
+
 ENCLOSURES: tuple[Route[Any, Any], ...] = (
     Route(method="POST", path=f"{_SESSION}/files", summary="store a file that a message can then have as an attachment",
           handler=keep, scope="operator", query=FileName, takes=Takes(BYTES, MOST_BYTES), gives=(Gives(201, StoredFile),)),
     Route(method="POST", path=f"{_SESSION}/references/preview", summary="what the references of a message would bring",
           handler=preview, scope="operator", body=Draft, gives=(Gives(200, ReferencesPreview),)),
+    Route(method="GET", path=f"{_SESSION}/paths", summary="paths of the workspace that begin so, for completing a reference",
+          handler=paths, scope="operator", query=Begun, gives=(Gives(200, PathList),)),
 )  # fmt: skip

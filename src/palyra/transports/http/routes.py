@@ -22,7 +22,8 @@ PARAMETERS: dict[str, str] = {
     "position": "^[1-9][0-9]{0,14}$",
     "seq": "^[1-9][0-9]{0,14}$",
     "skill": "^[a-z0-9][a-z0-9-]{0,63}$",
-    "asset": r"^[A-Za-z0-9_-]{1,80}(\.[A-Za-z0-9_-]{1,40}){0,3}\.(js|css|svg)$",
+    "asset": r"^[A-Za-z0-9_-]{1,80}(\.[A-Za-z0-9_-]{1,40}){0,3}\.(js|css|svg|png)$",
+    "backup": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
     "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
 }
 PATTERNS = {name: re.compile(pattern.replace("$", r"\Z")) for name, pattern in PARAMETERS.items()}

@@ -29,6 +29,7 @@ from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.routes import Gives, Route
+from palyra.transports.http.restarting import RESTARTING
 from palyra.transports.http.skill_table import SKILLS
 from palyra.transports.http.travel_table import TRAVEL
 from palyra.transports.http.usage_table import USAGE
@@ -389,6 +390,8 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_VAULT,
     *ENCLOSURES,
     *MEMORY,
+    *TASKS,
+    *RESTARTING,
     *SKILLS,
     *_MCP,
     *_DECISIONS,
