@@ -641,7 +641,7 @@ class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
 
 
 class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
-    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget"]
+    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget", "task", "schedule"]
     action: str
     subject: str = ""
     details: dict[str, Any] = {}

@@ -29,8 +29,8 @@ from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.routes import Gives, Route
-from palyra.transports.http.restarting import RESTARTING
 from palyra.transports.http.skill_table import SKILLS
+from palyra.transports.http.tasks import TASKS
 from palyra.transports.http.travel_table import TRAVEL
 from palyra.transports.http.usage_table import USAGE
 
@@ -390,8 +390,6 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_VAULT,
     *ENCLOSURES,
     *MEMORY,
-    *TASKS,
-    *RESTARTING,
     *SKILLS,
     *_MCP,
     *_DECISIONS,
@@ -399,4 +397,5 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *TRAVEL,
     *REPLAY,
     *COMPACTION,
+    *TASKS,
 )
