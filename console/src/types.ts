@@ -20,10 +20,47 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "budget" | "config" | "journal" | "mcp" | "pairing" | "policy" | "secret" | "skill" | "token";
+  what: "budget" | "config" | "journal" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
+}
+
+export interface AgentAnswered {
+  kind: "agent.answered";
+  call_id: string;
+  session_id: string;
+  run_id: string;
+  answer: ApprovalResolved;
+}
+
+export interface AgentAsked {
+  kind: "agent.asked";
+  call_id: string;
+  session_id: string;
+  run_id: string;
+  request: ApprovalRequested;
+}
+
+export interface AgentEnd {
+  session_id: string;
+  run_id: string;
+  seq: number;
+  state: "cancelled" | "done" | "failed";
+  turns?: number;
+  calls?: number;
+  active_ms?: number;
+  input_tokens?: number;
+  output_tokens?: number;
+  cost_microusd?: number;
+}
+
+export interface AgentSpawned {
+  kind: "agent.spawned";
+  call_id: string;
+  session_id: string;
+  run_id: string;
+  budgets: Budgets;
 }
 
 export interface Allow {
@@ -54,6 +91,7 @@ export interface Approval {
   request: ApprovalRequested;
   resolution?: ApprovalResolved | null;
   resolved_by?: string;
+  seq?: number;
 }
 
 export interface ApprovalPage {
@@ -141,6 +179,12 @@ export interface BackedUp {
 
 export interface Backup {
   name?: string;
+  folder?: string;
+}
+
+export interface BackupList {
+  folder: string;
+  backups: (KeptBackup)[];
 }
 
 export interface Bad {
@@ -220,6 +264,10 @@ export interface CandidateProposed {
   confidence_bps: number;
   risk?: "critical" | "high" | "low" | "medium";
   evidence?: (number)[];
+  owner?: string;
+  session_id?: string;
+  label?: Label;
+  found_by?: string;
 }
 
 export interface CandidateSettled {
@@ -227,6 +275,16 @@ export interface CandidateSettled {
   candidate_id: string;
   state: "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed";
   reason?: string;
+  automatic?: boolean;
+  became?: string;
+}
+
+export interface ChangeKind {
+  paused: boolean;
+}
+
+export interface ChangeTask {
+  verb: "cancel" | "pause" | "resume" | "retry";
 }
 
 export interface Changed {
@@ -258,6 +316,17 @@ export interface Circumstances {
 export interface Clash {
   path: string;
   why: string;
+}
+
+export interface Commission {
+  session_id: string;
+  run_id: string;
+  call_id: string;
+  root: string;
+  depth?: number;
+  task?: string;
+  tools?: (string)[] | null;
+  label?: Label;
 }
 
 export interface Compact {
@@ -327,7 +396,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -533,8 +602,25 @@ export interface JournalCheckpointed {
   note?: string;
 }
 
+export interface KeptBackup {
+  name: string;
+  bytes: number;
+  made_ms: number;
+}
+
 export interface KeyRotated {
   secrets: number;
+}
+
+export interface KindCount {
+  kind: string;
+  states: { [name: string]: number };
+  paused?: boolean;
+  oldest_ready_ms?: number;
+}
+
+export interface KindList {
+  kinds: (KindCount)[];
 }
 
 export interface Label {
@@ -776,6 +862,10 @@ export interface PassedOver {
   why: string;
 }
 
+export interface PathList {
+  paths: (string)[];
+}
+
 export interface Pending {
   server: string;
   tool: string;
@@ -856,10 +946,6 @@ export interface Proposal {
   name: string;
   description: string;
   version: string;
-export interface PathList {
-  paths: (string)[];
-}
-
   digest: string;
   permissions: (Permission)[];
   added: (Permission)[];
@@ -984,6 +1070,10 @@ export interface Resolve {
   must_exist?: boolean;
 }
 
+export interface Restart {
+  started_ms: number;
+}
+
 export interface Review {
   decision: "accept" | "reject";
 }
@@ -1049,6 +1139,7 @@ export interface RunAccepted {
   parent_run_id?: string | null;
   forked_run_id?: string | null;
   policy?: string;
+  commission?: Commission | null;
   schedule_id?: string;
 }
 
@@ -1064,10 +1155,6 @@ export interface RunCompleted {
 
 export interface RunFailed {
   kind: "run.failed";
-export interface Restart {
-  started_ms: number;
-}
-
   reason: string;
   message: string;
 }
@@ -1207,6 +1294,7 @@ export interface Session {
   parent_id?: string;
   parent_seq?: number;
   fold_from?: number;
+  parent_run_id?: string;
   head_seq?: number;
   active?: string;
 }
@@ -1260,6 +1348,7 @@ export interface SessionCreated {
   device?: string;
   channel?: string;
   workspace?: string;
+  parent_run_id?: string | null;
 }
 
 export interface SessionPage {
@@ -1435,12 +1524,41 @@ export interface Suggestion {
   passing: number;
 }
 
+export interface Task {
+  task_id: string;
+  kind: string;
+  state: "cancelled" | "done" | "expired" | "failed" | "paused" | "queued" | "running";
+  payload?: { [name: string]: unknown };
+  key?: string;
+  priority?: number;
+  ready_ms?: number;
+  expires_ms?: number;
+  attempts?: number;
+  max_attempts?: number;
+  again?: boolean;
+  lease_owner?: string;
+  lease_until_ms?: number;
+  heartbeat_ms?: number;
+  created_ms?: number;
+  started_ms?: number;
+  ended_ms?: number;
+  error?: string;
+  principal?: string;
+  session_id?: string;
+  schedule_id?: string;
+}
+
 export interface TaskFinished {
   kind: "task.finished";
   task_id: string;
   task_kind: string;
   outcome: "cancelled" | "done" | "expired" | "failed";
   message?: string;
+}
+
+export interface TaskPage {
+  tasks: (Task)[];
+  next?: string;
 }
 
 export interface Token {
@@ -1496,6 +1614,7 @@ export interface ToolFinished {
   changes?: (FileChange)[];
   label?: Label;
   attestation?: Attestation | null;
+  agent?: AgentEnd | null;
 }
 
 export interface ToolList {
@@ -1641,6 +1760,6 @@ export interface palyra_transports_http_sessions_Change {
   archived?: boolean | null;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress;

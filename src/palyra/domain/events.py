@@ -186,6 +186,46 @@ class Flow(Struct, frozen=True, omit_defaults=True):
     sends_private: bool = False
 
 
+class Commission(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a subagent's run was given: for whom it works, what to do, and what it may use.
+
+    `tools` are the only ones it may call; None: those of its parent, which then has no bounds either. `root` is the session that a
+    person began. `label` is of everything its parent had read when it wrote the task.
+    """
+
+    session_id: SessionId
+    run_id: RunId
+    call_id: CallId
+    root: SessionId
+    depth: int = 1
+    task: str = ""
+    tools: tuple[str, ...] | None = None
+    label: Label = CLEAN
+
+
+class Asker(Struct, frozen=True, omit_defaults=True):
+    """The subagent that asks: what it was given to do, how deep it is, and in whose session that began."""
+
+    task: str
+    depth: int
+    root: SessionId
+
+
+class AgentEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a subagent's tape ended, and what it used with all those that worked for it."""
+
+    session_id: SessionId
+    run_id: RunId
+    seq: int
+    state: Literal["done", "failed", "cancelled"]
+    turns: int = 0
+    calls: int = 0
+    active_ms: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_microusd: int = 0
+
+
 # --- runs -------------------------------------------------------------------------------------------------------------
 
 
@@ -197,6 +237,8 @@ class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
     # Of a fork: the run it takes up again, and the folder of policies that are in force for it alone.
     forked_run_id: RunId | None = None
     policy: str = ""
+    # Of a subagent's run.
+    commission: Commission | None = None
     # Of a run that a schedule started: what it uses is counted for it.
     schedule_id: str = ""
 
@@ -383,6 +425,8 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     changes: tuple[FileChange, ...] = ()
     label: Label = CLEAN
     attestation: Attestation | None = None
+    # Of a call that started a subagent.
+    agent: AgentEnd | None = None
 
 
 class ToolUndone(Event, frozen=True, kw_only=True, tag="tool.undone"):
@@ -424,6 +468,34 @@ class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"
     surface: str = ""
 
 
+# --- subagents --------------------------------------------------------------------------------------------------------
+
+
+class AgentSpawned(Event, frozen=True, kw_only=True, tag="agent.spawned"):
+    """A call of this run is done by a run of its own, in a session of its own; it begins in the same step."""
+
+    call_id: CallId
+    session_id: SessionId
+    run_id: RunId
+    budgets: Budgets
+
+
+class AgentAsked(Event, frozen=True, kw_only=True, tag="agent.asked"):
+    """A subagent of this run waits for a person. `call_id` is this run's own call that it works for."""
+
+    call_id: CallId
+    session_id: SessionId
+    run_id: RunId
+    request: ApprovalRequested
+
+
+class AgentAnswered(Event, frozen=True, kw_only=True, tag="agent.answered"):
+    call_id: CallId
+    session_id: SessionId
+    run_id: RunId
+    answer: ApprovalResolved
+
+
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
@@ -435,6 +507,8 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
     device: str = ""
     channel: str = ""
     workspace: str = ""
+    # Of a subagent's session: the run that it works for.
+    parent_run_id: RunId | None = None
 
 
 class SessionReset(Event, frozen=True, kw_only=True, tag="session.reset"):
@@ -537,13 +611,23 @@ class CandidateProposed(Event, frozen=True, kw_only=True, tag="candidate.propose
     content: str
     confidence_bps: int
     risk: Risk = "low"
+    # Positions in the journal.
     evidence: tuple[int, ...] = ()
+    owner: str = ""
+    session_id: str = ""
+    label: Label = CLEAN
+    # `rules`, or the name of a model.
+    found_by: str = ""
 
 
 class CandidateSettled(Event, frozen=True, kw_only=True, tag="candidate.settled"):
     candidate_id: str
     state: CandidateState
     reason: str = ""
+    # Nobody was asked.
+    automatic: bool = False
+    # What it is now, or was: `memory ID`, `skill NAME`, `policy FILE`.
+    became: str = ""
 
 
 class MemoryWritten(Event, frozen=True, kw_only=True, tag="memory.written"):
@@ -673,6 +757,9 @@ AnyEvent = (
     | ToolUndone
     | ApprovalRequested
     | ApprovalResolved
+    | AgentSpawned
+    | AgentAsked
+    | AgentAnswered
     | SessionCreated
     | SessionReset
     | SessionBranched

@@ -117,6 +117,8 @@ class Candidate(Struct, frozen=True, kw_only=True, omit_defaults=True):
     automatic: bool = False
     effect: Effect = Effect()
     doing: Literal["", "apply", "roll_back"] = ""
+    # Of the entry that proposed it.
+    position: int = 0
     created_ms: int = 0
     updated_ms: int = 0
 

@@ -391,4 +391,63 @@ MIGRATIONS = (
             ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        9,
+        "subagents",
+        (
+            "ALTER TABLE sessions ADD COLUMN parent_run_id TEXT NOT NULL DEFAULT ''",
+            """CREATE TABLE children (
+                run_id TEXT PRIMARY KEY,
+                session_id TEXT NOT NULL,
+                parent_run_id TEXT NOT NULL,
+                parent_session_id TEXT NOT NULL,
+                call_id TEXT NOT NULL UNIQUE,
+                principal TEXT NOT NULL,
+                depth INTEGER NOT NULL,
+                task TEXT NOT NULL,
+                delivered INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            "CREATE INDEX children_by_parent ON children (parent_run_id)",
+            "CREATE INDEX children_by_parent_session ON children (parent_session_id)",
+            "CREATE INDEX children_undelivered ON children (run_id) WHERE delivered = 0",
+        ),
+    ),
+    Migration(
+        10,
+        "learning",
+        (
+            # What was learned, whole in `body`; the other columns are what is asked for. `doing`: files are being brought into line.
+            """CREATE TABLE candidates (
+                candidate_id TEXT PRIMARY KEY,
+                owner TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                state TEXT NOT NULL,
+                key BLOB NOT NULL,
+                about TEXT NOT NULL,
+                doing TEXT NOT NULL DEFAULT '',
+                body BLOB NOT NULL
+            ) WITHOUT ROWID""",
+            "CREATE UNIQUE INDEX candidates_same ON candidates (owner, kind, key)",
+            "CREATE INDEX candidates_by_owner ON candidates (owner, state, candidate_id)",
+            "CREATE INDEX candidates_about ON candidates (owner, about) WHERE about <> ''",
+            "CREATE INDEX candidates_unfinished ON candidates (candidate_id) WHERE doing <> ''",
+            # How far each session was read, and when.
+            """CREATE TABLE reflections (
+                session_id TEXT PRIMARY KEY,
+                upto_seq INTEGER NOT NULL,
+                reflected_ms INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            # What runs did in which order, to see what was done before.
+            "CREATE TABLE sequences (run_id TEXT PRIMARY KEY, owner TEXT NOT NULL, position INTEGER NOT NULL, body BLOB NOT NULL)",
+            "CREATE INDEX sequences_by_owner ON sequences (owner, position)",
+            # What was said before there was learning is not gone through.
+            """CREATE TABLE learning_state (
+                id INTEGER PRIMARY KEY CHECK (id = 1),
+                fed_position INTEGER NOT NULL,
+                answers_position INTEGER NOT NULL
+            )""",
+            """INSERT INTO learning_state (id, fed_position, answers_position)
+                SELECT 1, coalesce(max(position), 0), coalesce(max(position), 0) FROM entries""",
+        ),
+    ),
 )
