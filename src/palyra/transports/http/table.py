@@ -28,6 +28,7 @@ from palyra.transports.http.console import CONSOLE
 from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.replay_table import REPLAY
+from palyra.transports.http.restarting import RESTARTING
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.skill_table import SKILLS
 from palyra.transports.http.tasks import TASKS
@@ -398,4 +399,5 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *REPLAY,
     *COMPACTION,
     *TASKS,
+    *RESTARTING,
 )
