@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from palyra.domain import labels, run_state
 from palyra.domain.events import (
+    AgentSpawned,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
@@ -45,6 +46,9 @@ from palyra.domain.labels import Label
 from palyra.domain.run_state import TERMINAL, RunState
 
 _MOST_NAMED = 20
+# The tool whose calls are done by subagents, and how many of them work for one run at once.
+SPAWN = "agent.spawn"
+AGENTS_AT_ONCE = 4
 # The parts of an input that are the conversation itself.
 _SPOKEN = ("conversation", "input")
 
@@ -62,6 +66,13 @@ class CallProgress:
     attempts: int = 0
     finished: ToolFinished | None = None
     undone: bool = False
+    # Set when a run of its own does it.
+    spawned: AgentSpawned | None = None
+
+    @property
+    def away(self) -> bool:
+        """A subagent works on it."""
+        return self.spawned is not None and self.finished is None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -132,6 +143,8 @@ class RunProgress:
     active_ms: int = 0
     cost_microusd: int = 0
     last_time_ms: int = 0
+    # Model turns of its subagents that have ended. Their calls, their time and their cost are counted with its own.
+    agent_turns: int = 0
 
     @property
     def waits_for(self) -> WaitReason | None:
@@ -243,6 +256,9 @@ class Conversation:
             if not isinstance(event, RunAccepted):
                 return
             self.runs[run_id] = RunProgress(run_id, "accepted", event, seq, last_time_ms=time_ms)
+            if event.commission is not None:
+                # The task was written by somebody who had read all this.
+                self.label = labels.merge(self.label, event.commission.label)
             return
         state = run_state.advance(run.state, kind_of(event))
         assert state is not None
@@ -262,7 +278,15 @@ class Conversation:
                     self.turns = window(self.turns, event.from_seq + offset)
             case ModelReplied():
                 self._reply(run, seq, event)
-            case ToolProposed() | ToolDecided() | ToolStarted() | ToolFinished() | ApprovalRequested() | ApprovalResolved():
+            case (
+                ToolProposed()
+                | ToolDecided()
+                | ToolStarted()
+                | ToolFinished()
+                | ApprovalRequested()
+                | ApprovalResolved()
+                | AgentSpawned()
+            ):
                 self._progress(run, event)
             case RunCompleted() | RunFailed() | RunCancelled():
                 self._end(run, seq)
@@ -293,7 +317,7 @@ class Conversation:
     def _progress(
         self,
         run: RunProgress,
-        event: ToolProposed | ToolDecided | ToolStarted | ToolFinished | ApprovalRequested | ApprovalResolved,
+        event: ToolProposed | ToolDecided | ToolStarted | ToolFinished | ApprovalRequested | ApprovalResolved | AgentSpawned,
     ) -> None:
         for progress in run.last.calls if run.last else ():
             if progress.call.id == event.call_id:
@@ -311,6 +335,13 @@ class Conversation:
             case ToolFinished():
                 progress.finished = event
                 self.label = labels.merge(self.label, event.label)
+                if event.agent is not None:
+                    run.agent_turns += event.agent.turns
+                    run.calls += event.agent.calls
+                    run.active_ms += event.agent.active_ms
+                    run.cost_microusd += event.agent.cost_microusd
+            case AgentSpawned():
+                progress.spawned = event
             case ApprovalRequested():
                 progress.asked = event
                 run.pending[event.approval_id] = event
@@ -425,7 +456,7 @@ def what_next(run: RunProgress) -> Next:
     if reason is not None:
         return Wait(reason)
     calls = run.last.calls if run.last is not None else []
-    in_doubt = next((call for call in calls if call.started and not call.finished), None)
+    in_doubt = next((call for call in calls if call.started and not call.finished and not call.spawned), None)
     if in_doubt is not None:
         # Before any budget: what was begun must be settled, however late it is.
         return Settle(in_doubt.call.id)
@@ -437,16 +468,32 @@ def what_next(run: RunProgress) -> Next:
             if run.calls > run.budgets.calls:
                 return GiveUp("call_budget")
             return Decide(undecided)
-        ready = tuple(call.call.id for call in calls if call.ready)
+        ready = _to_perform(calls)
         if ready:
             return Perform(ready)
+        if any(call.away for call in calls):
+            return Wait("child")
         if not calls and not run.inputs and run.last.reply.stop != "interrupted":
             if run.last.reply.stop != "length" or run.continued:
                 return Finish(_answer(run))
-            return AskModel(continuing=True) if run.turns < run.budgets.turns else GiveUp("turn_budget")
-    if run.turns >= run.budgets.turns:
+            return AskModel(continuing=True) if run.turns + run.agent_turns < run.budgets.turns else GiveUp("turn_budget")
+    if run.turns + run.agent_turns >= run.budgets.turns:
         return GiveUp("turn_budget")
     return AskModel()
+
+
+def _to_perform(calls: Sequence[CallProgress]) -> tuple[str, ...]:
+    """The calls whose turn it is. While subagents work, only those beside them that are subagents too, up to so many at once."""
+    if not any(call.away for call in calls):
+        return tuple(call.call.id for call in calls if call.ready)
+    free = AGENTS_AT_ONCE - sum(call.away for call in calls)
+    following: list[str] = []
+    for call in calls:
+        if call.ready and call.call.tool == SPAWN:
+            following.append(call.call.id)
+        elif call.ready:
+            break
+    return tuple(following[: max(0, free)])
 
 
 def _answer(run: RunProgress) -> str:

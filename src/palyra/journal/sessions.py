@@ -15,7 +15,8 @@ TITLE_LENGTH = 72
 _EVERYTHING = 1 << 53
 _MOST_ANCESTORS = 64
 _COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace, s.created_ms, s.updated_ms,
-    s.archived, s.parent_id, s.parent_seq, s.fold_from, coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
+    s.archived, s.parent_id, s.parent_seq, s.fold_from, s.parent_run_id,
+    coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
 
 
 class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -33,6 +34,8 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_id: str = ""
     parent_seq: int = 0
     fold_from: int = 1
+    # Of a subagent's session: the run that it works for.
+    parent_run_id: str = ""
     # How long the tape is.
     head_seq: int = 0
     # The state of the oldest unfinished run, in listings.
@@ -157,12 +160,12 @@ def title_from(text: str) -> str:
 
 
 def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | None, limit: int) -> list[Session]:
-    """The owner's sessions, last used first, paged by (updated_ms, session_id)."""
+    """The owner's sessions, last used first, paged by (updated_ms, session_id). A subagent's is shown with whom it works for."""
     updated_ms, session_id = before or (1 << 62, "~")
     rows = tx.all(
         f"""SELECT {_COLUMNS}, coalesce((SELECT r.state FROM runs r WHERE r.session_id = s.session_id
                 AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position LIMIT 1), '')
-        FROM sessions s WHERE s.owner = :owner AND s.archived = :archived
+        FROM sessions s WHERE s.owner = :owner AND s.archived = :archived AND s.parent_run_id = ''
             AND (s.updated_ms, s.session_id) < (:updated_ms, :session_id)
         ORDER BY s.updated_ms DESC, s.session_id DESC LIMIT :limit""",
         owner=owner,

@@ -1,0 +1,206 @@
+"""Subagents as rows: which call of which run is done by which other run. The tapes of both say so too.
+
+The rule: a call has one subagent at most, and its result reaches the call once.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from palyra.domain import events, run_state
+from palyra.domain.events import (
+    AgentAnswered,
+    AgentAsked,
+    AgentEnd,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolFinished,
+)
+from palyra.domain.ids import CallId, RunId, SessionId
+from palyra.domain.run_state import RunState
+from palyra.journal import tape
+from palyra.journal.database import Tx
+
+_COLUMNS = "run_id, session_id, parent_run_id, parent_session_id, call_id, principal, depth, task"
+_ENDS = ("run.completed", "run.failed", "run.cancelled")
+
+
+class Child(Struct, frozen=True, kw_only=True):
+    """`run_id` works in `session_id` on the call `call_id` of the run `parent_run_id`."""
+
+    run_id: RunId
+    session_id: SessionId
+    parent_run_id: RunId
+    parent_session_id: SessionId
+    call_id: CallId
+    principal: str
+    depth: int
+    task: str
+
+
+class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A subagent in its tree: `depth` 1 works for the session itself."""
+
+    session_id: SessionId
+    run_id: RunId
+    parent_session_id: SessionId
+    parent_run_id: RunId
+    call_id: CallId
+    depth: int
+    task: str
+    state: RunState
+    reason: str = ""
+    created_ms: int
+    ended_ms: int = 0
+
+
+def _child(row: tuple[Any, ...]) -> Child:
+    return Child(**dict(zip(Child.__struct_fields__, row, strict=True)))
+
+
+def add(tx: Tx, child: Child) -> None:
+    tx.run(
+        f"""INSERT INTO children ({_COLUMNS}, delivered)
+        VALUES (:run_id, :session_id, :parent_run_id, :parent_session_id, :call_id, :principal, :depth, :task, 0)""",
+        **{name: getattr(child, name) for name in Child.__struct_fields__},
+    )
+    tx.run("UPDATE sessions SET parent_run_id = :parent WHERE session_id = :id", parent=child.parent_run_id, id=child.session_id)
+
+
+def find(tx: Tx, run_id: str) -> Child | None:
+    row = tx.one(f"SELECT {_COLUMNS} FROM children WHERE run_id = :run_id", run_id=run_id)
+    return _child(row) if row else None
+
+
+def of_run(tx: Tx, run_id: str) -> list[Child]:
+    """Those that work for a run, oldest first."""
+    rows = tx.all(f"SELECT {_COLUMNS} FROM children WHERE parent_run_id = :run_id ORDER BY run_id", run_id=run_id)
+    return [_child(row) for row in rows]
+
+
+def undelivered(tx: Tx) -> list[Child]:
+    """Those whose result has not reached the call that they work for."""
+    return [_child(row) for row in tx.all(f"SELECT {_COLUMNS} FROM children WHERE delivered = 0 ORDER BY run_id")]
+
+
+def is_delivered(tx: Tx, run_id: str) -> bool:
+    return tx.one("SELECT 1 FROM children WHERE run_id = :run_id AND delivered = 1", run_id=run_id) is not None
+
+
+def deliver(tx: Tx, run_id: str) -> None:
+    tx.run("UPDATE children SET delivered = 1 WHERE run_id = :run_id", run_id=run_id)
+
+
+def tree(tx: Tx, session_id: str) -> list[Agent]:
+    """All that work or worked for a session, each behind the one it works for."""
+    rows = tx.all(
+        """WITH RECURSIVE below (run_id, session_id, parent_session_id, parent_run_id, call_id, level, task, place) AS (
+            SELECT run_id, session_id, parent_session_id, parent_run_id, call_id, 1, task, run_id
+                FROM children WHERE parent_session_id = :id
+            UNION ALL SELECT c.run_id, c.session_id, c.parent_session_id, c.parent_run_id, c.call_id, b.level + 1, c.task,
+                b.place || c.run_id FROM children c JOIN below b ON c.parent_session_id = b.session_id WHERE b.level < 8)
+        SELECT b.session_id, b.run_id, b.parent_session_id, b.parent_run_id, b.call_id, b.level, b.task, r.state, r.reason,
+            r.created_ms, r.ended_ms
+        FROM below b JOIN runs r ON r.run_id = b.run_id ORDER BY b.place LIMIT 1000""",
+        id=session_id,
+    )
+    return [Agent(**dict(zip(Agent.__struct_fields__, row, strict=True))) for row in rows]
+
+
+# --- what a run came to -----------------------------------------------------------------------------------------------
+
+
+class Ending(Struct, frozen=True):
+    """How a run ended, in its own words, and what it used."""
+
+    event: RunCompleted | RunFailed | RunCancelled
+    end: AgentEnd
+
+
+def ending(tx: Tx, child: Child) -> Ending | None:
+    """None while the run has not ended."""
+    rows = tx.all(
+        "SELECT seq, time_ms, kind, body FROM entries WHERE run_id = :run_id AND run_id <> '' ORDER BY seq", run_id=child.run_id
+    )
+    if not any(row[2] in _ENDS for row in rows):
+        return None
+    state: RunState | None = None
+    used = dict.fromkeys(("turns", "calls", "active_ms", "input_tokens", "output_tokens", "cost_microusd"), 0)
+    before, last, ended = 0, 0, None
+    for seq, time_ms, kind, body in rows:
+        if state == "in_progress" and kind != "run.resumed":
+            used["active_ms"] += max(0, time_ms - before)
+        if state not in run_state.TERMINAL:
+            state = run_state.advance(state, kind)
+            before, last = time_ms, seq
+        if kind in ("model.replied", "tool.finished", *_ENDS):
+            event = events.decode(body)
+            _count(used, event)
+            if isinstance(event, RunCompleted | RunFailed | RunCancelled):
+                ended = event
+    assert ended is not None
+    assert state in ("done", "failed", "cancelled")
+    return Ending(ended, AgentEnd(session_id=child.session_id, run_id=child.run_id, seq=last, state=state, **used))
+
+
+def _count(used: dict[str, int], event: events.AnyEvent) -> None:
+    match event:
+        case ModelReplied():
+            used["turns"] += 1
+            used["calls"] += len(event.calls)
+            used["input_tokens"] += event.usage.input_tokens
+            used["output_tokens"] += event.usage.output_tokens
+            used["cost_microusd"] += event.cost_microusd
+        case ToolFinished(agent=AgentEnd() as below):
+            for name in used:
+                used[name] += getattr(below, name)
+        case _:
+            pass
+
+
+def unfinished_calls(tx: Tx, run_id: str) -> list[CallId]:
+    """The calls of a run that began and have no result."""
+    begun: dict[CallId, None] = {}
+    for kind, body in tx.all(
+        """SELECT kind, body FROM entries WHERE run_id = :run_id AND run_id <> ''
+            AND kind IN ('tool.started', 'tool.finished', 'tool.undone') ORDER BY seq""",
+        run_id=run_id,
+    ):
+        call_id = getattr(events.decode(body), "call_id", CallId(""))
+        if kind == "tool.started":
+            begun[call_id] = None
+        else:
+            begun.pop(call_id, None)
+    return list(begun)
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def asked(tx: Tx, run_id: str, request: events.ApprovalRequested) -> None:
+    """Tell every run that this one works for: their sessions show what is waited for."""
+    own, above = _above(tx, run_id)
+    for child in above:
+        event = AgentAsked(call_id=child.call_id, session_id=own, run_id=RunId(run_id), request=request)
+        tape.append(tx, child.parent_session_id, child.principal, [event], child.parent_run_id)
+
+
+def answered(tx: Tx, run_id: str, answer: events.ApprovalResolved) -> None:
+    own, above = _above(tx, run_id)
+    for child in above:
+        event = AgentAnswered(call_id=child.call_id, session_id=own, run_id=RunId(run_id), answer=answer)
+        tape.append(tx, child.parent_session_id, child.principal, [event], child.parent_run_id)
+
+
+def _above(tx: Tx, run_id: str) -> tuple[SessionId, list[Child]]:
+    """A run's session, and each link from it up to the run that a person began, without those that are over."""
+    own, found, at = SessionId(""), list[Child](), run_id
+    while (child := find(tx, at)) is not None:
+        own = own or child.session_id
+        row = tx.one("SELECT state FROM runs WHERE run_id = :run_id", run_id=child.parent_run_id)
+        if row and row[0] not in run_state.TERMINAL:
+            found.append(child)
+        at = child.parent_run_id
+    return own, found
