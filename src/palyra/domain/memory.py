@@ -20,6 +20,9 @@ INJECTION_THRESHOLD = 0.24
 MOST_INJECTED = 5
 MOST_PINNED_INJECTED = 3
 INJECTED_TOKENS = 800
+# Preferences that were learned go with every prompt, within so much besides.
+MOST_PREFERENCES = 8
+PREFERENCE_TOKENS = 240
 
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
 Bps = Annotated[int, Meta(ge=0, le=10_000)]

@@ -135,6 +135,11 @@ def add(tx: Tx, on: On, items: Sequence[Item]) -> list[Item]:
     return kept
 
 
+def known(tx: Tx, item: Item) -> Item | None:
+    """The item that `add` would strengthen instead of adding this one."""
+    return _same(tx, item)
+
+
 def _same(tx: Tx, item: Item) -> Item | None:
     """A live item that says the same, to the same eyes. One under review is never made true by repeating it."""
     rows = tx.all(
@@ -206,6 +211,11 @@ def _accept_over(tx: Tx, new: Item) -> None:
     for old in map(_item, rows):
         _take_out(tx, old)
         _update(tx, msgspec.structs.replace(old, state="superseded", superseded_by=new.memory_id, updated_ms=tx.now_ms))
+
+
+def reinstate(tx: Tx, on: On, old: Item) -> Item:
+    """What was superseded holds again: what took its place was taken back."""
+    return settle(tx, on, msgspec.structs.replace(old, superseded_by=""), "active")
 
 
 def pin(tx: Tx, on: On, item: Item, *, pinned: bool) -> Item:

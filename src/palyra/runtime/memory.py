@@ -106,6 +106,14 @@ class Memory:
         (kept,) = await self._write(lambda tx: memory.add(tx, on, [item]))
         return kept
 
+    def prepared(self, where: Where, new: NewMemory, origin: Origin) -> Item:
+        """An item as `add` would keep it, for a step of somebody's own; under review if it asks for a look."""
+        return self._item(where, new, origin)
+
+    async def within(self, step: Callable[[Tx], T]) -> T:
+        """Write a step of somebody's own that changes what is remembered."""
+        return await self._write(step)
+
     async def change(self, where: Where, memory_id: str, change: Change, origin: Origin = Origin()) -> Item:  # noqa: B008
         """Correct or pin an item. A new version takes the place of the old one, which stays as history."""
         on = On(where.principal, where.session, origin.run)
@@ -228,20 +236,26 @@ class Memory:
 
         def pinned(tx: Tx) -> list[Item]:
             partitions = [each.partition for each in memory_index.visible(tx, where)]
-            return memory.pinned(tx, where.principal, partitions)[: shapes.MOST_PINNED_INJECTED] if partitions else []
+            return memory.pinned(tx, where.principal, partitions) if partitions else []
 
         searched = await self.search(where, text, shapes.MOST_INJECTED + shapes.MOST_PINNED_INJECTED, patient=False)
         scores = {each.item.memory_id: each for each in searched.found}
+        held = await self._db.read(pinned)
+        wishes = [item for item in held if item.kind == "preference" and item.origin == "learned"]
+        others = [item for item in held if item not in wishes][: shapes.MOST_PINNED_INJECTED]
         chosen: list[Recalled] = []
-        for item in await self._db.read(pinned):
+        for item in (*wishes, *others):
             found = scores.pop(item.memory_id, None)
             chosen.append(Recalled(item, found.score if found else 0.0, found.parts if found else None, _tokens(item)))
+        # How somebody wants things done has a small budget of its own: it is not crowded out, and crowds nothing out.
+        preferences = _within(chosen[: len(wishes)], shapes.PREFERENCE_TOKENS, shapes.MOST_PREFERENCES)
+        del chosen[: len(wishes)]
         # Neighbours help to rank; that there is an answer at all, some item must show by itself.
         answered = any(each.parts.own >= searched.threshold for each in searched.found)
         for found in scores.values():
             if answered and max(found.score, found.parts.own) >= searched.threshold:
                 chosen.append(Recalled(found.item, found.score, found.parts, _tokens(found.item)))
-        return _within(chosen, limit_tokens)
+        return [*preferences, *_within(chosen, limit_tokens, shapes.MOST_INJECTED)]
 
     # --- items --------------------------------------------------------------------------------------------------------
 
@@ -348,11 +362,11 @@ def _tokens(item: Item) -> int:
     return -(-len(item.text) // _CHARACTERS_PER_TOKEN) + _LINE_TOKENS
 
 
-def _within(chosen: list[Recalled], limit_tokens: int) -> list[Recalled]:
+def _within(chosen: list[Recalled], limit_tokens: int, most: int) -> list[Recalled]:
     kept: list[Recalled] = []
     left = limit_tokens
     for each in chosen:
-        if len(kept) == shapes.MOST_INJECTED:
+        if len(kept) == most:
             break
         if each.tokens <= left:
             kept.append(each)

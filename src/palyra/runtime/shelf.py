@@ -115,19 +115,19 @@ class Shelf:
 
     # --- changing -----------------------------------------------------------------------------------------------------
 
-    async def look(self, source: Source) -> Proposal:
+    async def look(self, source: Source, *, generated: bool = False) -> Proposal:
         """What installing this would mean. Changes nothing."""
-        return await self._off(lambda: self._skills.look(source))
+        return await self._off(lambda: self._skills.look(source, generated=generated))
 
-    async def install(self, by: str, source: Source, confirm: str) -> ShownSkill:
-        """Install or update what was confirmed by its digest."""
+    async def install(self, by: str, source: Source, confirm: str, *, generated: bool = False) -> ShownSkill:
+        """Install or update what was confirmed by its digest. What the daemon wrote itself is `generated`: nobody vouches for it."""
         if not confirm:
             raise InvalidInput("say what is confirmed: the digest of the proposal")
         before = dict[str, Record]()
 
         def install() -> Record:
             before.update({each.record.name: each.record for each in self._skills.all()})
-            made = self._skills.install(source, confirm=confirm)
+            made = self._skills.install(source, confirm=confirm, generated=generated)
             assert isinstance(made, Record)
             return made
 
