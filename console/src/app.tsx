@@ -8,24 +8,20 @@ import { openTitle, pending } from "./core/store";
 import { ApprovalsPage } from "./pages/approvals";
 import { LoginPage } from "./pages/login";
 import { MemoryPage } from "./pages/memory";
-import { SettingsPage } from "./pages/settings";
 import { TimelinePage } from "./pages/timeline";
+import { Navigation, type Place } from "./ui/navigation";
+import { later } from "./ui/page";
 import { Empty, Spoken } from "./ui/parts";
 
-interface Place {
-  words: string;
-  /** The path of its sign. */
-  sign: string;
-  draw: () => VNode;
-}
-
-/** Every page, in the order of the navigation. */
+/** Every page, in the order of the navigation. The first four are always in reach; those that are not needed at once are fetched later. */
 const PLACES: Record<string, Place> = {
   chat: { words: "Chat", sign: "M4 5h16v11H9l-5 4z", draw: ChatPage },
-  approvals: { words: "Approvals", sign: "M12 3l7 3v6c0 4-3 7-7 9-4-2-7-5-7-9V6zM9 12l2 2 4-4", draw: ApprovalsPage },
+  approvals: { words: "Approvals", sign: "M12 3l7 3v6c0 4-3 7-7 9-4-2-7-5-7-9V6zM9 12l2 2 4-4", draw: ApprovalsPage, waiting: () => pending.value.length },
   timeline: { words: "Timeline", sign: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16zM12 8v4l3 2", draw: TimelinePage },
   memory: { words: "Memory", sign: "M6 4h11a1 1 0 0 1 1 1v15H7a2 2 0 0 1-2-2V5a1 1 0 0 1 1-1zM5 17h13M9 8h5", draw: MemoryPage },
-  settings: { words: "Settings", sign: "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4", draw: SettingsPage },
+  usage: { words: "Usage", sign: "M5 20V11M10 20V5M15 20v-6M20 20V8", draw: later(() => import("./pages/usage").then((it) => it.UsagePage)) },
+  journal: { words: "Journal", sign: "M7 4h13v13H7zM4 7v13h13M10 9h7M10 13h5", draw: later(() => import("./pages/journal").then((it) => it.JournalPage)) },
+  settings: { words: "Settings", sign: "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4", draw: later(() => import("./pages/settings").then((it) => it.SettingsPage)) },
 };
 
 export function App(): VNode {
@@ -39,14 +35,7 @@ export function App(): VNode {
   return (
     <div class="frame">
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
-      <nav class="places" aria-label="Pages">
-        {Object.entries(PLACES).map(([name, { words, sign }]) => (
-          <a key={name} href={href(name)} aria-current={page.value === name ? "page" : undefined}>
-            <svg class="sign" viewBox="0 0 24 24" aria-hidden="true"><path d={sign} /></svg><span>{words}</span>
-            {name === "approvals" && asks > 0 && <span class="count" aria-label={`${asks} open`}>{asks}</span>}
-          </a>
-        ))}
-      </nav>
+      <Navigation places={PLACES} />
       <div class="content">
         <Offline />
         <main id="main" tabIndex={-1}>{place ? <place.draw /> : <Empty><h1>There is no such page</h1><p><a href={href("chat")}>Go to the chat</a></p></Empty>}</main>

@@ -250,7 +250,7 @@ def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None
     from palyra.runtime import compacting as daemon_compacting
     from palyra.runtime import gateway, moments, rewind, undo
     from palyra.tools import rewinds
-    from palyra.transports.http import about, admin, journal
+    from palyra.transports.http import about, admin, backups, journal
 
     pairs: list[tuple[Any, Any]] = [
         (client.Submitted, gateway.Submitted),
@@ -267,7 +267,7 @@ def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None
         (admin_client.Status, about.Status),
         (admin_client.PolicyState, about.PolicyState),
         (admin_client.Verified, journal.Verified),
-        (admin_client.BackedUp, journal.BackedUp),
+        (admin_client.BackedUp, backups.BackedUp),
         (admin_client.Rule, admin.Rule),
         (admin_client.PolicyInForce, admin.PolicyInForce),
         (admin_client.Explanation, explain.Explanation),

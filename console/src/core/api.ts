@@ -29,14 +29,19 @@ export function withKey(path: string): string {
   return `${path}${path.includes("?") ? "&" : "?"}key=${encodeURIComponent(localStorage.getItem(KEPT) ?? "")}`;
 }
 
-const UNREACHABLE = "Palyra cannot be reached. Start it with `palyra up`; this page goes on by itself.";
+export const UNREACHABLE = "Palyra cannot be reached. Start it with `palyra up`; this page goes on by itself.";
+
+/** The page's half of what lets it in, for requests. */
+export function keyHeader(): Record<string, string> {
+  return { "X-Palyra-Key": localStorage.getItem(KEPT) ?? "" };
+}
 
 interface ErrorWire {
   error?: { code?: string; message?: string; details?: Record<string, unknown> };
 }
 
 async function send(method: string, path: string, body?: BodyInit, type?: string): Promise<Response> {
-  const headers: Record<string, string> = { "X-Palyra-Key": localStorage.getItem(KEPT) ?? "" };
+  const headers = keyHeader();
   if (type) headers["Content-Type"] = type;
   let response: Response;
   try {
@@ -73,8 +78,8 @@ export async function remove(path: string): Promise<void> {
   await send("DELETE", path);
 }
 
-export async function upload<T>(path: string, file: Blob): Promise<T> {
-  return (await (await send("POST", path, file, "application/octet-stream")).json()) as T;
+export async function upload<T>(path: string, file: Blob, type = "application/octet-stream"): Promise<T> {
+  return (await (await send("POST", path, file, type)).json()) as T;
 }
 
 export function wordsOf(error: unknown): string {

@@ -1,21 +1,16 @@
-"""The journal over HTTP: one entry, verify, export, backup. Long work happens on threads and stops when nobody waits for it."""
+"""The journal over HTTP: one entry, verify, export. Long work happens on threads and stops when nobody waits for it."""
 
-import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from palyra.domain.errors import Unavailable
-from palyra.domain.events import AdminChanged
-from palyra.domain.ids import SYSTEM_TAPE
 from palyra.journal import sqlite_files, tape
 from palyra.journal.database import Tx
 from palyra.journal.tape import Stored
-from palyra.journal.verify import Bad, Report
+from palyra.journal.verify import Bad
 from palyra.transports.http import long_work
 from palyra.transports.http.calls import NDJSON, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, ok
 
@@ -42,15 +37,6 @@ class Export(Input, frozen=True, kw_only=True):
 
     session_id: Ulid = ""
     after: Count = 0
-
-
-class Backup(Input, frozen=True, kw_only=True):
-    name: Annotated[str, Meta(pattern="^$|^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = ""
-
-
-class BackedUp(Struct, frozen=True):
-    path: str
-    entries: int
 
 
 async def entry(call: Call[Nothing, Nothing]) -> Answer:
@@ -82,7 +68,7 @@ def _verify(path: Path, progress: Callable[[int], None]) -> Verified:
     )
 
 
-# --- export and backup ------------------------------------------------------------------------------------------------
+# --- export ----------------------------------------------------------------------------------------------------------
 
 
 async def export(call: Call[Export, Nothing]) -> Streaming:
@@ -108,18 +94,3 @@ async def _lines(parts: Parts, query: Export, last: int) -> AsyncGenerator[bytes
             return
         cursor = stored[-1].seq if query.session_id else stored[-1].position
         yield b"\n".join([entry.wire for entry in stored]) + b"\n"
-
-
-async def backup(call: Call[Nothing, Backup]) -> Answer:
-    parts = call.parts
-    name = call.body.name or time.strftime("journal-%Y%m%d-%H%M%S.db", time.gmtime(parts.clock.now_ms() / 1000))
-    target = parts.home / "backups" / name
-
-    def copy() -> Report:
-        target.parent.mkdir(mode=0o700, exist_ok=True)
-        return sqlite_files.backup(parts.journal_path, target)
-
-    report = await asyncio.to_thread(copy)
-    made = AdminChanged(what="journal", action="backed up", subject=name, details={"entries": report.entries})
-    await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [made]))
-    return ok(BackedUp(str(target), report.entries))

@@ -22,6 +22,7 @@ from palyra.runtime.vault import VaultState
 from palyra.runtime.vault_rules import NewSecret
 from palyra.tools.mcp.status import ServerStatus
 from palyra.transports.http import about, admin, journal, mcp, policy_tools, runs, sessions, vault, watching, websocket
+from palyra.transports.http.backups import BACKUPS
 from palyra.transports.http.calls import METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.compaction_table import COMPACTION
 from palyra.transports.http.console import CONSOLE
@@ -294,16 +295,6 @@ _JOURNAL: tuple[Route[Any, Any], ...] = (
         gives=(Gives(200, media=NDJSON),),
         errors=(404,),
     ),
-    Route(
-        method="POST",
-        path="/v1/journal/backup",
-        summary="a verified copy in the backups folder",
-        handler=journal.backup,
-        scope="owner",
-        body=journal.Backup,
-        gives=_json(journal.BackedUp),
-        errors=(409,),
-    ),
 )
 _ABOUT: tuple[Route[Any, Any], ...] = (
     Route(
@@ -385,6 +376,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_SESSIONS,
     *_RUNS,
     *_JOURNAL,
+    *BACKUPS,
     *_ABOUT,
     *USAGE,
     *_ADMIN,

@@ -1,0 +1,118 @@
+// What models were asked and what it cost: by day, session, run and model, drawn and as figures.
+import { signal } from "@preact/signals";
+import type { VNode } from "preact";
+import { get } from "../core/api";
+import { href } from "../core/router";
+import { lastEntry, sessions } from "../core/store";
+import { count, lasting, money, visible } from "../core/words";
+import { Page, Part, useLoaded } from "../ui/page";
+import { Choice, Empty } from "../ui/parts";
+import { Plot } from "../ui/plot";
+import { Table, type Column } from "../ui/table";
+import type { UsageList, UsageRow } from "../types";
+
+type By = "day" | "session" | "run" | "model";
+type Period = "7" | "30" | "90" | "all";
+const by = signal<By>("day");
+const period = signal<Period>("30");
+const DAY_MS = 86_400_000;
+const MOST = 500;
+const MOST_DRAWN = 60;
+const ACROSS: Record<By, string> = { day: "Day", session: "Session", run: "Run", model: "Model" };
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+export function UsagePage(): VNode {
+  const changed = lastEntry.value?.kind === "model.replied" ? lastEntry.value.position : 0;
+  const chosen = by.value;
+  const rows = useLoaded(async () => {
+    const since = period.value === "all" ? 0 : (Math.floor(Date.now() / DAY_MS) - Number(period.value) + 1) * DAY_MS;
+    const ask = async (group: By) => (await get<UsageList>(`/v1/usage?by=${group}&since_ms=${since}&limit=${MOST}`)).usage;
+    const [groups, models] = await Promise.all([ask(chosen), ask("model")]);
+    return { by: chosen, groups: chosen === "day" ? everyDay(groups) : groups, models };
+  }, [chosen, period.value, changed]);
+  const found = rows.value;
+  return (
+    <Page title="Usage" error={rows.error} actions={
+      <>
+        <Choice label="By" value={by.value} options={[["day", "Day"], ["session", "Session"], ["run", "Run"], ["model", "Model"]]} onChoose={(value) => (by.value = value)} />
+        <Choice label="Since" value={period.value} options={[["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["all", "Ever"]]} onChoose={(value) => (period.value = value)} />
+      </>
+    }>
+      {!found ? <p role="status">Loading…</p> : !found.models.length ? <Empty><p>No model was asked in this time. Once you ask something, this page shows what it took.</p></Empty> : (
+        <>
+          <Totals rows={found.models} />
+          <Drawn by={found.by} rows={found.groups} />
+          <Part id="figures" title={`By ${ACROSS[found.by].toLowerCase()}`}>
+            <Table key={found.by} label={`Usage by ${found.by}`} rows={found.groups} keyOf={(row) => row.group} columns={columns(found.by)} />
+          </Part>
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Totals({ rows }: { rows: readonly UsageRow[] }): VNode {
+  const sum = (of: (row: UsageRow) => number) => rows.reduce((total, row) => total + of(row), 0);
+  const calls = sum((row) => row.calls);
+  const unpriced = sum((row) => row.unpriced ?? 0);
+  const mean = (of: (row: UsageRow) => number) => Math.round(sum((row) => of(row) * row.calls) / Math.max(1, calls));
+  return (
+    <div class="tiles">
+      <div class="tile"><strong>{count(calls)}</strong>calls of models</div>
+      <div class="tile"><strong>{count(sum((row) => row.input_tokens))}</strong>tokens in</div>
+      <div class="tile"><strong>{count(sum((row) => row.output_tokens))}</strong>tokens out</div>
+      <div class="tile"><strong>{money(sum((row) => row.cost_microusd))}</strong>{unpriced ? `and ${count(unpriced)} calls of unknown price` : "cost"}</div>
+      <div class="tile"><strong>{lasting(mean((row) => row.first_delta_ms))}</strong>until the first word</div>
+    </div>
+  );
+}
+
+function Drawn({ by: group, rows }: { by: By; rows: readonly UsageRow[] }): VNode {
+  const shown = rows.slice(0, MOST_DRAWN).reverse();
+  const same = { across: ACROSS[group], labels: shown.map((row) => nameOf(group, row)), bars: true };
+  const line = (words: string, tone: string, of: (row: UsageRow) => number) => ({ words, tone, values: shown.map((row) => (row.calls ? of(row) : 0)) });
+  return (
+    <div class="plots">
+      <Plot {...same} title="Tokens" unit={(value) => compact.format(value)} lines={[line("in", "accent", (row) => row.input_tokens), line("out", "warn", (row) => row.output_tokens)]} bars={false} />
+      <Plot {...same} title="Cost" unit={money} lines={[line("cost", "good", (row) => row.cost_microusd)]} />
+      <Plot {...same} title="Waiting" unit={(value) => lasting(Math.round(value))} lines={[line("until the first word", "accent", (row) => row.first_delta_ms), line("whole call", "soft", (row) => row.duration_ms)]} bars={false} />
+      <Plot {...same} title="Calls" unit={(value) => compact.format(value)} lines={[line("calls", "accent", (row) => row.calls)]} />
+    </div>
+  );
+}
+
+function columns(group: By): Column<UsageRow>[] {
+  const number = (key: string, words: string, of: (row: UsageRow) => number, says: (value: number) => string = count): Column<UsageRow> =>
+    ({ key, words, numeric: true, by: of, draw: (row) => says(of(row)) });
+  return [
+    { key: "group", words: ACROSS[group], draw: (row) => <Named by={group} row={row} />, ...(group === "day" || group === "model" ? { by: (row: UsageRow) => (group === "day" ? Number(row.group) : row.group) } : {}) },
+    number("calls", "Calls", (row) => row.calls),
+    number("in", "Tokens in", (row) => row.input_tokens),
+    number("cached", "Of them cached", (row) => row.cached_tokens),
+    number("out", "Tokens out", (row) => row.output_tokens),
+    { key: "cost", words: "Cost", numeric: true, by: (row) => row.cost_microusd, draw: (row) => (row.unpriced && row.unpriced === row.calls ? "unknown" : `${money(row.cost_microusd)}${row.unpriced ? " and more" : ""}`) },
+    number("first", "First word", (row) => row.first_delta_ms, lasting),
+    number("whole", "Whole call", (row) => row.duration_ms, lasting),
+  ];
+}
+
+function Named({ by: group, row }: { by: By; row: UsageRow }): VNode {
+  const words = <bdi>{nameOf(group, row)}</bdi>;
+  return group === "session" ? <a href={href("chat", row.group)}>{words}</a> : <span class={group === "run" ? "mono breaks" : ""}>{group === "run" ? row.group : words}</span>;
+}
+
+function nameOf(group: By, row: UsageRow): string {
+  if (group === "day") return new Date(Number(row.group) * DAY_MS).toLocaleDateString(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+  if (group === "session") return visible(sessions.value.find((each) => each.session_id === row.group)?.title || `…${row.group.slice(-6)}`);
+  return group === "run" ? `…${row.group.slice(-6)}` : row.group;
+}
+
+/** A day without calls is a day too: a plot that leaves it out would lie. */
+function everyDay(rows: readonly UsageRow[]): UsageRow[] {
+  if (!rows.length) return [];
+  const last = Math.floor(Date.now() / DAY_MS);
+  const first = Math.min(...rows.map((row) => Number(row.group)));
+  const known = new Map(rows.map((row) => [Number(row.group), row]));
+  const none = { calls: 0, input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_microusd: 0, duration_ms: 0, first_delta_ms: 0 };
+  return Array.from({ length: Math.min(MOST, last - first + 1) }, (_, back) => known.get(last - back) ?? { group: String(last - back), ...none });
+}

@@ -1,0 +1,2 @@
+// Styles that a part brings along.
+declare module "*.css";

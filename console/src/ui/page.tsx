@@ -1,0 +1,109 @@
+// What a page stands on: its frame, what it has loaded, what it tries, and pages that are fetched when somebody goes there.
+import { signal } from "@preact/signals";
+import type { ComponentChildren, VNode } from "preact";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { wordsOf } from "../core/api";
+import { Empty, PageHead, Problem, spoken } from "./parts";
+
+export function Page({ title, actions, error, children }: {
+  title: string;
+  actions?: ComponentChildren;
+  error?: string;
+  children: ComponentChildren;
+}): VNode {
+  return <div class="page"><PageHead title={title}>{actions}</PageHead><Problem text={error ?? ""} />{children}</div>;
+}
+
+/** A part of a page with a heading of its own. */
+export function Part({ id, title, children }: { id: string; title: string; children: ComponentChildren }): VNode {
+  return <section aria-labelledby={`part-${id}`}><h2 id={`part-${id}`}>{title}</h2>{children}</section>;
+}
+
+export interface Loaded<T> {
+  value: T | undefined;
+  error: string;
+  again: () => void;
+}
+
+/** What `load` gives, loaded anew when something of `when` changes. What was there stays until the new is: nothing flickers. */
+export function useLoaded<T>(load: () => Promise<T>, when: readonly unknown[] = []): Loaded<T> {
+  const [value, setValue] = useState<T | undefined>();
+  const [error, setError] = useState("");
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let stale = false;
+    load().then(
+      (found) => { if (!stale) { setValue(() => found); setError(""); } },
+      (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
+    );
+    return () => { stale = true; };
+  }, [...when, turn]);
+  return { value, error, again: useCallback(() => setTurn((last) => last + 1), []) };
+}
+
+export interface Attempts {
+  error: string;
+  busy: boolean;
+  /** Does something once at a time; what goes wrong is in `error`, and true is what went well. `said` is told to screen readers. */
+  attempt: (work: () => Promise<unknown>, said?: string) => Promise<boolean>;
+  forget: () => void;
+}
+
+export function useAttempt(): Attempts {
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(false);
+  const working = useRef(false);
+  const attempt = async (work: () => Promise<unknown>, said = "") => {
+    if (working.current) return false;
+    working.current = true;
+    setBusy(true);
+    setError("");
+    try {
+      await work();
+      if (said) spoken.value = said;
+      return true;
+    } catch (failure) {
+      setError(wordsOf(failure));
+      return false;
+    } finally {
+      working.current = false;
+      setBusy(false);
+    }
+  };
+  return { error, busy, attempt, forget: () => setError("") };
+}
+
+/** A page whose program is fetched when it is opened first. */
+export function later(load: () => Promise<() => VNode>): () => VNode {
+  const found = signal<{ draw: () => VNode } | undefined>(undefined);
+  const failed = signal(false);
+  return function Later(): VNode {
+    useEffect(() => {
+      if (!found.peek()) load().then((draw) => (found.value = { draw }), () => (failed.value = true));
+    }, []);
+    const There = found.value?.draw;
+    if (There) return <There />;
+    if (!failed.value) return <Empty><p role="status">Loading…</p></Empty>;
+    return <Empty><h1>This page could not be loaded</h1><p>Palyra may have been updated, or it is away. <button type="button" onClick={() => location.reload()}>Load again</button></p></Empty>;
+  };
+}
+
+/** Something that is done after a second, deliberate click: what it does is said before. */
+export function Sure({ words, question, yes, onYes, tone = "no", disabled = false }: {
+  words: string;
+  question: ComponentChildren;
+  yes: string;
+  onYes: () => void;
+  tone?: string;
+  disabled?: boolean;
+}): VNode {
+  const [asked, ask] = useState(false);
+  if (!asked) return <button type="button" class="quiet small" disabled={disabled} onClick={() => ask(true)}>{words}</button>;
+  return (
+    <div class="sure" role="group" aria-label={words}>
+      <span>{question}</span>
+      <button type="button" class={tone} disabled={disabled} onClick={() => { ask(false); onYes(); }}>{yes}</button>
+      <button type="button" class="quiet" ref={(it) => it?.focus()} onClick={() => ask(false)}>Leave it</button>
+    </div>
+  );
+}
