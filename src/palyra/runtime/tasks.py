@@ -121,6 +121,8 @@ class Tasks:
     async def close(self) -> None:
         """Stop. What was being done is put back, to be begun again by the next start."""
         self._closing = True
+        # A job that is cancelled before its first step never gets to say how it ended.
+        await asyncio.sleep(0)
         waiting = [task for task in (self._loop, self._heart, self._alarm) if task is not None]
         working = [job for _, job in self._working.values()]
         for task in (*waiting, *working):
@@ -133,8 +135,11 @@ class Tasks:
         known = [kind for kind in kinds if kind in self.kinds]
         if known:
             self._look_at.update(known)
-            self._idle.clear()
-            self._wake.set()
+            self._rouse()
+
+    def _rouse(self) -> None:
+        self._idle.clear()
+        self._wake.set()
 
     async def enqueue(self, kind: str, payload: dict[str, Any] | None = None, **more: Any) -> str:
         """`journal.tasks.enqueue` as a step of its own, for who has none."""
@@ -171,10 +176,10 @@ class Tasks:
                 continue
             for task in claimed:
                 self._begin(task)
-            if not self._working and not self._wake.is_set():
-                self._idle.set()
             net_ms = _IDLE_NET_MS if next_ms >= tasks.NEVER else _NET_MS
             self._ring_in(min(net_ms, max(0, next_ms - self._clock.now_ms())))
+            if not self._working and not self._wake.is_set():
+                self._idle.set()
 
     async def _round(self, told: Collection[str]) -> tuple[list[Task], int]:
         """Take what may begin. A round that nobody asked for writes only if there is something to write."""
@@ -224,7 +229,7 @@ class Tasks:
 
     async def _ring(self, ms: int) -> None:
         await self._clock.sleep(ms)
-        self._wake.set()
+        self._rouse()
 
     # --- one task -----------------------------------------------------------------------------------------------------
 
