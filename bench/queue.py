@@ -23,14 +23,14 @@ def _killed() -> Table:
         found = storm(Path(folder), TASKS, workers=WORKERS, kill_every_s=KILL_EVERY_S, seed=1, limit_s=1_200)
     assert not found.problems, found.problems[:10]
     assert not found.unfinished, f"{found.unfinished} tasks are stuck"
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for kind, promise in zip(KINDS, ("at least once", "at most once", "a step with its end: exactly once"), strict=True):
         states = found.states[kind]
         more = sum(times > 1 for times in (found.leaves if kind == "exact" else found.effects[kind]).values())
         rows.append((promise, str(sum(states.values())), str(states.get("done", 0)), str(states.get("failed", 0)), str(more)))
     title = (
-        f"{TASKS} tasks, {WORKERS} worker processes on one journal, {found.kills} of them killed with SIGKILL: {found.seconds:.0f} s, "
-        f"{TASKS / found.seconds:.0f} a second, the longest wait {found.longest_wait_s:.0f} s, none stuck"
+        f"{TASKS} tasks, {WORKERS} worker processes on one journal, {found.kills} of them killed with SIGKILL: "
+        f"{found.seconds:.0f} s, {TASKS / found.seconds:.0f} a second, the longest wait {found.longest_wait_s:.0f} s, none stuck"
     )
     return Table(title, ("promise", "tasks", "done", "failed: its worker vanished", "begun more than once"), rows)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from palyra.journal.tasks import HIGH, LOW, Task
 from palyra.runtime.task_verbs import TaskVerbs
 from palyra.runtime.tasks import LEASE_MS, Hopeless, NotNow, Step, Tasks
 from tests.clocks import HeldClock
+from tests.faults import eventually
 from tests.journals import run
 
 Seen = list[dict[str, Any]]
@@ -55,9 +57,7 @@ async def of(db: Database, task_id: str) -> Task:
 
 async def awake(clock: HeldClock, naps: int) -> None:
     """Wait until somebody lies down to sleep again."""
-    async with asyncio.timeout(10):
-        while clock.naps <= naps:
-            await asyncio.sleep(0)
+    await eventually(lambda: clock.naps > naps, "somebody sleeps again")
 
 
 def test_a_step_and_its_task_commit_together_or_not_at_all(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_step_and_its_task_commit_together_or_not_at_all(tmp_path: Path) -> No
 
 def test_the_oldest_goes_first_and_a_priority_is_a_head_start_and_no_right_of_way(tmp_path: Path) -> None:
     async def inside() -> None:
-        async with queue(tmp_path) as (db, worker, clock):
+        async with queue(tmp_path) as (_db, worker, clock):
             seen: Seen = []
             worker.register("note", noting(seen), limit=1)
             await worker.enqueue("note", {"n": "old and low"}, priority=LOW)
@@ -105,7 +105,7 @@ def test_the_oldest_goes_first_and_a_priority_is_a_head_start_and_no_right_of_wa
 
 def test_a_key_makes_enqueueing_idempotent_and_again_asks_once_more(tmp_path: Path) -> None:
     async def inside() -> None:
-        async with queue(tmp_path) as (db, worker, _):
+        async with queue(tmp_path) as (_db, worker, _):
             seen: Seen = []
             began, go_on = asyncio.Event(), asyncio.Event()
 
@@ -150,7 +150,7 @@ def test_a_failing_task_is_tried_with_growing_pauses_and_then_has_failed(tmp_pat
                 clock.advance(max(1, clock.next_ms))
                 await awake(clock, naps)
                 await worker.settled()
-            pauses = [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+            pauses = [later - earlier for earlier, later in pairwise(at)]
             assert len(at) == 4
             assert all(least <= pause <= 2 * least for least, pause in zip((500, 1_000, 2_000), pauses, strict=True)), pauses
             assert (await of(db, task_id)).error == "the well is dry"
@@ -344,8 +344,7 @@ def test_closing_puts_back_what_was_being_done(tmp_path: Path) -> None:
             worker.register("most", handler, promise="at_most_once")
             worker.start()
             ids = [await worker.enqueue("least"), await worker.enqueue("most")]
-            while worker.working < 2:
-                await asyncio.sleep(0)
+            await eventually(lambda: worker.working == 2, "both are being done")
             await worker.close()
             after = [await of(db, each) for each in ids]
             assert [(each.state, each.attempts) for each in after] == [("queued", 0), ("failed", 1)]
@@ -355,7 +354,7 @@ def test_closing_puts_back_what_was_being_done(tmp_path: Path) -> None:
 
 def test_a_person_can_pause_resume_retry_and_cancel_and_it_is_recorded(tmp_path: Path) -> None:
     async def inside() -> None:
-        async with queue(tmp_path) as (db, worker, clock):
+        async with queue(tmp_path) as (db, worker, _clock):
             seen: Seen = []
             worker.register("note", noting(seen))
             worker.start()
@@ -398,10 +397,8 @@ def test_a_silent_task_can_be_taken_from_its_worker(tmp_path: Path) -> None:
             task_id = await worker.enqueue("work")
             await began.wait()
             await TaskVerbs(db, worker).requeue(OWNER, task_id)
-            async with asyncio.timeout(10):
-                while (await of(db, task_id)).state != "done":
-                    await asyncio.sleep(0)
-            assert rounds == [1, 2]
+            await asyncio.wait_for(worker.settled(), 10)
+            assert (rounds, (await of(db, task_id)).state) == ([1, 2], "done")
 
     run(inside())
 
@@ -412,8 +409,7 @@ def test_an_idle_worker_wakes_once_in_five_minutes_and_asks_without_writing(tmp_
             worker.register("note", noting([]))
             worker.start()
             await worker.settled()
-            while not clock.next_ms:
-                await asyncio.sleep(0)
+            await eventually(lambda: clock.next_ms, "the worker sleeps")
             wakes, commits = worker.counts.wakes, db.commits
             for _ in range(3_600):
                 naps = clock.naps
