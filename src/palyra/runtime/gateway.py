@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from palyra.domain import ids, run_state
+from palyra.domain.conversation import Conversation
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from palyra.domain.events import AnyEvent, ApprovalRequested, InputMode, InputReceived, RunAccepted, RunStarted
 from palyra.domain.labels import Label
@@ -25,7 +26,7 @@ from palyra.runtime.attachments import Attaching
 from palyra.runtime.clock import Clock
 from palyra.runtime.enclosures import NOTHING, Enclosed, Enclosures
 from palyra.runtime.hub import Hub
-from palyra.runtime.live import LiveSessions
+from palyra.runtime.live import Expected, LiveSessions
 from palyra.runtime.routing import Models
 from palyra.runtime.runs import Runs
 from palyra.runtime.settings import Settings
@@ -121,8 +122,15 @@ class Gateway:
         enclosed = NOTHING
         if "@" in submission.text or submission.attachments:
             enclosed = await self._enclosed(principal, session_id, submission)
-        step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed)
-        submitted = await self._db.write(step)
+        # The run that begins needs the conversation: the step reads it along, if it is not in memory.
+        expected = self._lives.expect(session_id)
+        try:
+            step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed)
+            step.expected = expected
+            submitted = await self._db.write(step)
+        finally:
+            if expected is not None:
+                self._lives.settle(expected)
         if submitted.outcome == "joined" and submission.mode == "interrupt":
             self._runs.interrupt(submitted.run_id)
         return submitted
@@ -144,15 +152,25 @@ class Gateway:
             self._lives.release(live)
 
     async def watch(
-        self, principal: str, session_id: str, after: int, look: Callable[[Tx], object] = lambda tx: None
+        self,
+        principal: str,
+        session_id: str,
+        after: int,
+        look: Callable[[Tx], object] = lambda tx: None,
+        glance: Callable[[Conversation], bool] = lambda conversation: True,
     ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
         """Batches of (seq, wire) behind a cursor, for ever; live events have seq 0. No gap, no duplicate, whoever reconnects.
 
-        The first batch comes at once and may be empty. `look` sees the same moment of the store, and may refuse by raising.
+        The first batch comes at once and may be empty. `look` sees the same moment of the store, and may refuse by raising;
+        where the session is in memory and `glance` finds there what it needs, the store is not asked.
         """
         subscription = self._hub.subscribe(session_id)
         cursor = after
         begun = False
+        at_hand: list[tuple[int, bytes]] | None = None
+        live = self._lives.peek(session_id)
+        if live is not None and live.session.owner == principal and (recent := live.after(after)) is not None:
+            at_hand = recent if glance(live.conversation) else None
 
         def behind_cursor(tx: Tx) -> list[tape.Stored]:
             if not begun:
@@ -161,15 +179,20 @@ class Gateway:
             return tape.after(tx, session_id, cursor, _PAGE)
 
         try:
+            if at_hand is not None:
+                begun = True
+                yield at_hand
+                cursor = at_hand[-1][0] if at_hand else cursor
             while True:
-                subscription.lagging = False
-                subscription.drop()
-                while (stored := await self._db.read(behind_cursor)) or not begun:
-                    begun = True
-                    yield [(entry.seq, entry.wire) for entry in stored]
-                    cursor = stored[-1].seq if stored else cursor
-                    if len(stored) < _PAGE:
-                        break
+                if subscription.lagging or not begun:
+                    subscription.lagging = False
+                    subscription.drop()
+                    while (stored := await self._db.read(behind_cursor)) or not begun:
+                        begun = True
+                        yield [(entry.seq, entry.wire) for entry in stored]
+                        cursor = stored[-1].seq if stored else cursor
+                        if len(stored) < _PAGE:
+                            break
                 while not subscription.lagging:
                     batch: list[tuple[int, bytes]] = []
                     for item in await subscription.take():
@@ -226,6 +249,9 @@ class Gateway:
 class _Submit:
     """The step that takes an input in: decides, under the write lock, whether it starts a run, queues or joins one."""
 
+    # The session's conversation, if it is to be read along.
+    expected: Expected | None = None
+
     def __init__(
         self,
         principal: str,
@@ -259,6 +285,8 @@ class _Submit:
             raise Conflict("this session is archived: unarchive it to go on", session_id=self._session_id)
         unfinished = runs.unfinished_of_session(tx, self._session_id)
         active = next((run for run in unfinished if run.state in run_state.ACTIVE), None)
+        if self.expected is not None:
+            self.expected.read(tx)
         sessions.touch(tx, session, self._text)
         mode = self._submission.mode
         if active is not None and mode in ("steer", "interrupt"):

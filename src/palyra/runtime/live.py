@@ -5,7 +5,7 @@ waiting or finished session costs nothing.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 
 from palyra.domain.conversation import Conversation, Segment, fold_segments
@@ -19,12 +19,17 @@ from palyra.journal.sessions import Session
 from palyra.runtime.measure import Measure
 
 MOST_IDLE = 64
+# Of a session's newest entries, what is kept for watchers who come a moment later.
+_TAIL_ENTRIES = 32
+_TAIL_BYTES = 32 << 10
+# A tape up to this long is read along by a step that was looking at its session anyway.
+_SHORT_TAPE = 128
 
 
 class LiveSession:
     """One session's conversation and rules, exact as of the last commit. `users` counts those who need it to stay."""
 
-    __slots__ = ("conversation", "rules", "session", "sizes", "users")
+    __slots__ = ("_tail", "_tail_bytes", "conversation", "rules", "session", "sizes", "users")
 
     def __init__(self, session: Session, conversation: Conversation, laid_down: tuple[SessionRule, ...] = ()) -> None:
         self.session = session
@@ -33,11 +38,26 @@ class LiveSession:
         self.rules = laid_down
         self.sizes = Measure()
         self.users = 0
+        self._tail: deque[tuple[int, bytes]] = deque()
+        self._tail_bytes = 0
+
+    def after(self, seq: int) -> list[tuple[int, bytes]] | None:
+        """The entries behind this one as (seq, wire), if all of them are at hand."""
+        newest = self.conversation.seq
+        if seq >= newest:
+            return [] if seq == newest else None
+        if not self._tail or self._tail[0][0] > seq + 1:
+            return None
+        return [item for item in self._tail if item[0] > seq]
 
     def apply(self, entry: Appended) -> None:
         if entry.seq <= self.conversation.seq:
             return
         self.conversation.apply(entry.seq, entry.run_id, entry.time_ms, entry.event)
+        self._tail.append((entry.seq, entry.wire))
+        self._tail_bytes += len(entry.wire)
+        while len(self._tail) > _TAIL_ENTRIES or self._tail_bytes > _TAIL_BYTES:
+            self._tail_bytes -= len(self._tail.popleft()[1])
         match entry.event:
             case SessionRuled() as ruled:
                 others = tuple(rule for rule in self.rules if rule.rule_id != ruled.rule_id)
@@ -52,7 +72,7 @@ class LiveSessions:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._loaded: OrderedDict[str, LiveSession] = OrderedDict()
-        self._loading: dict[str, asyncio.Task[None]] = {}
+        self._loading: dict[str, asyncio.Future[None]] = {}
         # Entries committed while their session is being loaded.
         self._missed: dict[str, list[Appended]] = {}
 
@@ -103,12 +123,35 @@ class LiveSessions:
         live.users -= 1
         self._forget_idle()
 
-    def _forget_idle(self) -> None:
+    def _forget_idle(self, but: str = "") -> None:
         while len(self._loaded) > MOST_IDLE:
-            idle = next((key for key, live in self._loaded.items() if live.users == 0), None)
+            idle = next((key for key, live in self._loaded.items() if live.users == 0 and key != but), None)
             if idle is None:
                 return
             del self._loaded[idle]
+
+    def expect(self, session_id: str) -> "Expected | None":
+        """Announce that a step about to be written reads the session along, if it is not in memory. It must be `settled`."""
+        if session_id in self._loaded or session_id in self._loading:
+            return None
+        self._missed[session_id] = []
+        self._loading[session_id] = asyncio.get_running_loop().create_future()
+        return Expected(session_id)
+
+    def settle(self, expected: "Expected") -> None:
+        """Take over what the step has read. If it read nothing, whoever needs the session loads it."""
+        session_id = expected.session_id
+        loading, missed = self._loading.pop(session_id), self._missed.pop(session_id)
+        if expected.found is not None:
+            session, segments, laid_down = expected.found
+            live = LiveSession(session, fold_segments(session_id, segments), laid_down)
+            if not any(_taken_back(entry) and entry.seq > live.conversation.seq for entry in missed):
+                for entry in missed:
+                    live.apply(entry)
+                self._loaded[session_id] = live
+                self._forget_idle(but=session_id)
+        # Without a result that counts: `hold` looks whether the session is there.
+        loading.set_result(None)
 
     def _begin_loading(self, session_id: str) -> "asyncio.Task[None]":
         """A task of its own: several may wait for it, and one of them who goes away must not take it from the others."""
@@ -133,6 +176,24 @@ class LiveSessions:
             del self._missed[session_id]
 
 
+_Found = tuple[Session, list[Segment], tuple[SessionRule, ...]]
+
+
+class Expected:
+    """A session that a step reads along, before it appends anything to it."""
+
+    __slots__ = ("found", "session_id")
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.found: _Found | None = None
+
+    def read(self, tx: Tx) -> None:
+        self.found = None
+        if tape.head(tx, self.session_id) <= _SHORT_TAPE:
+            self.found = _read(tx, self.session_id)
+
+
 def _taken_back(entry: Appended) -> bool:
     """Whether the conversation cannot go on from what is in memory: what it needs now lies further back on the tape."""
     match entry.event:
@@ -144,7 +205,7 @@ def _taken_back(entry: Appended) -> bool:
             return False
 
 
-def _read(tx: Tx, session_id: str) -> tuple[Session, list[Segment], tuple[SessionRule, ...]]:
+def _read(tx: Tx, session_id: str) -> _Found:
     session = sessions.find(tx, session_id=session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id}", session_id=session_id)

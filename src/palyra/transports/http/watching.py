@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
+from palyra.domain.conversation import Conversation
 from palyra.domain.errors import InvalidInput, NotFound
 from palyra.domain.run_state import TERMINAL
 from palyra.journal import runs, sessions, tape
@@ -47,7 +48,14 @@ async def session_events(call: Call[Watch, Nothing]) -> Streaming:
     def look(tx: Tx) -> None:
         found.append(_cursor(tx, call.principal, session_id, after, until))
 
-    batches = call.parts.gateway.watch(call.principal, session_id, after, look)
+    def glance(conversation: Conversation) -> bool:
+        _check_cursor(after, conversation.seq)
+        if until and until not in conversation.runs:
+            return False  # It has ended, or is none of this session: the store knows.
+        found.append(Cursor(after))
+        return True
+
+    batches = call.parts.gateway.watch(call.principal, session_id, after, look, glance)
     # Before the stream begins an error can still be an answer.
     first = await anext(batches)
     return Streaming(SSE, _frames(_again(first, batches), until, found[0]), HEARTBEAT)
