@@ -34,6 +34,7 @@ from palyra.runtime.assembly import Assembler
 from palyra.runtime.attachments import Attachments
 from palyra.runtime.by_hand import ByHand
 from palyra.runtime.checkpointing import Checkpoints
+from palyra.runtime.children import Children
 from palyra.runtime.clock import Clock
 from palyra.runtime.compacting import Compacting
 from palyra.runtime.enclosures import Enclosures
@@ -101,6 +102,7 @@ class Daemon:
     runs: Runs
     answers: Answers
     gateway: Gateway
+    children: Children
     tasks: Tasks
     task_verbs: TaskVerbs
     enclosures: Enclosures
@@ -146,6 +148,7 @@ class Daemon:
         await self.restoring.close()
         await self.replays.close()
         await self.tasks.close()
+        await self.children.close()
         await self.gateway.close()
         if self.browsers is not None:
             await self.browsers.close()
@@ -208,8 +211,10 @@ async def start(
     # Runs: ask, judge, do.
     settings = _settings(given)
     judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of)
-    tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock)
+    children = Children(db, lives, catalogue, models, clock, settings)
+    tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock, children)
     runs = Runs(db, lives, model_turns, tool_flow)
+    runs.on_end.append(children.ended)
     runs.on_end.append(embedding.said)
     if browsers is not None:
         runs.on_end.append(browsers.run_ended)
@@ -228,7 +233,9 @@ async def start(
 
     # Go on with what was unfinished: files first, then those who work on them.
     await restoring.recover()
+    await children.remember()
     await gateway.start()
+    children.go_on()
     tasks.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
@@ -248,6 +255,7 @@ async def start(
         runs=runs,
         answers=answers,
         gateway=gateway,
+        children=children,
         tasks=tasks,
         task_verbs=TaskVerbs(db, tasks),
         enclosures=enclosures,

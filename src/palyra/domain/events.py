@@ -451,6 +451,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True, tag="approval.requeste
     cost_microusd: int = 0
     # Absent where the label does not matter: nothing leaves and everything can be taken back.
     flow: Flow | None = None
+    # Set when a subagent asks.
+    asker: Asker | None = None
     # Of a question about money or tokens.
     budget: BudgetAsked | None = None
 
@@ -725,7 +727,7 @@ class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
 
 
 class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
-    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget", "task", "schedule"]
+    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget", "task", "schedule", "daemon"]
     action: str
     subject: str = ""
     details: dict[str, Any] = {}

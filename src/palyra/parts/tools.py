@@ -21,7 +21,7 @@ from palyra.runtime.memory_keeper import SessionKeeper
 from palyra.runtime.transcripts import Transcripts
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_keys import KeyFile
-from palyra.tools import http_fetch, session_search, standard
+from palyra.tools import agent_spawn, http_fetch, session_search, standard
 from palyra.tools import memory as memory_tools
 from palyra.tools.browser import finding as browser_finding
 from palyra.tools.catalogue import Catalogue, TypedTool
@@ -59,6 +59,7 @@ def own(ground: Ground, runner: Runner, jobs: Jobs, *, rehearsal: bool) -> Catal
         *standard.tools(fence, load),
         *shell.tools(runner, jobs, fence),
         *http_fetch.tools(ground.resolver, secret=secret),
+        *agent_spawn.tools(),
     )
     if rehearsal:
         from palyra.tools import rehearsal as pretended

@@ -13,7 +13,7 @@ from msgspec import Struct
 from palyra.domain import ids, run_state
 from palyra.domain.conversation import Conversation
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
-from palyra.domain.events import AnyEvent, ApprovalRequested, InputMode, InputReceived, RunAccepted, RunStarted
+from palyra.domain.events import AnyEvent, ApprovalRequested, Commission, InputMode, InputReceived, RunAccepted, RunStarted
 from palyra.domain.labels import Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.run_state import RunState
@@ -246,6 +246,13 @@ class Gateway:
         return Stopped(tuple(run.run_id for run in ended))
 
 
+def commissioned(
+    principal: str, session_id: str, submission: Submission, settings: Settings, commission: Commission
+) -> Callable[[Tx], Submitted]:
+    """The step that takes in a subagent's task, to be a part of its parent's. The task is redacted: it comes from the tape."""
+    return _Submit(principal, session_id, submission.run_id, submission, submission.text, settings, commission=commission)
+
+
 class _Submit:
     """The step that takes an input in: decides, under the write lock, whether it starts a run, queues or joins one."""
 
@@ -261,8 +268,10 @@ class _Submit:
         text: str,
         settings: Settings,
         enclosed: Enclosed = NOTHING,
+        commission: Commission | None = None,
     ) -> None:
         self._principal = principal
+        self._commission = commission
         self._session_id = session_id
         self._id = submission_id
         self._submission = submission
@@ -301,7 +310,14 @@ class _Submit:
         return self._append(tx, self._id, [self._accepted()], "started", "in_progress")
 
     def _accepted(self) -> RunAccepted:
-        return RunAccepted(origin=self._submission.origin, model=self._submission.model, budgets=self._budgets)
+        commission = self._commission
+        return RunAccepted(
+            origin=self._submission.origin,
+            model=self._submission.model,
+            budgets=self._budgets,
+            parent_run_id=commission.run_id if commission else None,
+            commission=commission,
+        )
 
     def _append(
         self, tx: Tx, run_id: str, before: list[AnyEvent], outcome: Literal["started", "queued", "joined"], state: RunState

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import hands
+from palyra.domain import agents, hands
 from palyra.domain.conversation import CallProgress
 from palyra.domain.errors import Forbidden, PalyraError
 from palyra.domain.events import (
@@ -108,6 +108,9 @@ class Judging:
         except PalyraError as error:
             return self._refused(proposed, "catalogue", error.message)
         proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=normal, effect=tool.spec.effect)
+        not_given = agents.not_given(run.progress.accepted.commission, call.tool)
+        if not_given:
+            return self._refused(proposed, "hard_rule", not_given)
         if not run.workspace and any(capability.startswith("fs.") for capability in tool.spec.capabilities):
             return self._refused(proposed, "hard_rule", "this session has no workspace folder, so there are no files to work on")
         try:
@@ -175,6 +178,7 @@ class Judging:
                     expires_ms=self._expiry(question.origin),
                     cost_microusd=run.progress.cost_microusd,
                     flow=await self._flow(run.live.session, question, ask),
+                    asker=agents.asker(run.progress.accepted.commission),
                 )
                 return Judged([proposed, decided, request], request)
 

@@ -24,7 +24,7 @@ from palyra.domain.events import (
 )
 from palyra.domain.ids import RunId
 from palyra.domain.tools import Outcome
-from palyra.journal import approvals, runs, tape
+from palyra.journal import approvals, children, runs, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow
 from palyra.runtime.live import LiveSessions
@@ -320,6 +320,14 @@ def _unfinished_calls(progress: RunProgress, outcome: Outcome, text: str) -> lis
     return [ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text)) for call in begun]
 
 
+def _cut_short(tx: Tx, run_id: str) -> list[ToolFinished]:
+    text = "cancelled while it ran: its effect may have happened in part"
+    return [
+        ToolFinished(call_id=call_id, outcome="cancelled", text=text, size=len(text))
+        for call_id in children.unfinished_calls(tx, run_id)
+    ]
+
+
 def begin_next(tx: Tx, session_id: str) -> None:
     """Start the oldest accepted run of a session that has no active one."""
     unfinished = runs.unfinished_of_session(tx, session_id)
@@ -345,6 +353,9 @@ def end(tx: Tx, run_id: str, late: Sequence[ToolFinished], ending: RunFailed | R
             (entry,) = tape.append(tx, run.session_id, run.principal, [withdrawn], run_id)
             approvals.settle(tx, withdrawn, entry.position)
         tape.append(tx, run.session_id, run.principal, [*late, ending], run_id)
+        for child in children.of_run(tx, run_id):
+            # Those that work for it end with it, in the same step: none is left to work for nobody.
+            end(tx, child.run_id, _cut_short(tx, child.run_id), RunCancelled(reason="the run that it worked for has ended"))
     after = runs.find(tx, run_id)
     assert after is not None
     return after

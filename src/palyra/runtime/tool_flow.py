@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Any, cast
+from itertools import takewhile
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from palyra.domain import labels
-from palyra.domain.conversation import CallProgress
+from palyra.domain.conversation import AGENTS_AT_ONCE, SPAWN, CallProgress
 from palyra.domain.errors import Conflict, Forbidden, PalyraError, Unavailable
 from palyra.domain.events import (
     ApprovalRequested,
@@ -50,6 +51,14 @@ _LAST_WORDS_S = 0.15
 _UNATTENDED: frozenset[Origin] = frozenset({"scheduled", "child"})
 
 
+class Spawning(Protocol):
+    """Gives calls to subagents."""
+
+    async def spawn(self, run: Working, calls: Sequence[CallProgress], *, waiting: int) -> None:
+        """Start one for each of these calls. So many more of the same turn wait for a free place."""
+        ...
+
+
 class ToolFlow:
     def __init__(
         self,
@@ -60,9 +69,11 @@ class ToolFlow:
         redactor: Redactor,
         checkpoints: Checkpoints,
         clock: Clock,
+        spawning: Spawning | None = None,
     ) -> None:
         self._db = db
         self._hub = hub
+        self._spawning = spawning
         self._judging = judging
         self._catalogue = catalogue
         self._redactor = redactor
@@ -110,9 +121,21 @@ class ToolFlow:
         if free:
             await run.append(*(_start(call) for call in free))
             await self._run_pure(run, free)
-        effect = next((call for call in calls if call not in pure), None)
-        if effect is not None and not await self._held_back(run, effect, "denied"):
+        effects = [call for call in calls if call not in pure]
+        effect = next(iter(effects), None)
+        if effect is not None and effect.call.tool == SPAWN and self._spawning is not None:
+            await self._spawn(run, self._spawning, effects)
+        elif effect is not None and not await self._held_back(run, effect, "denied"):
             await self._perform_effect(run, effect)
+
+    async def _spawn(self, run: Working, spawning: Spawning, effects: Sequence[CallProgress]) -> None:
+        """Start subagents for the calls up to the next of another kind: starting is in order, and they work together."""
+        beside = list(takewhile(lambda call: call.call.tool == SPAWN, effects))
+        away = sum(call.away for call in run.progress.last.calls) if run.progress.last else 0
+        free = beside[: AGENTS_AT_ONCE - away]
+        started = [call for call in free if not await self._held_back(run, call, "denied")]
+        if started:
+            await spawning.spawn(run, started, waiting=len(beside) - len(free))
 
     async def _held_back(self, run: Working, call: CallProgress, outcome: Outcome) -> bool:
         """Whether a rule of the session forbids the call by now; then its result says so, and it does not run."""
@@ -252,7 +275,7 @@ class ToolFlow:
                 final = msgspec.structs.replace(final, images=stored)
             if large:
                 artifact_id = workspace.keep_artifact(tx, run.session_id, body, "text/plain; charset=utf-8")
-                final = msgspec.structs.replace(final, text=_summary(text, len(body), artifact_id), artifact=artifact_id)
+                final = msgspec.structs.replace(final, text=summary(text, len(body), artifact_id), artifact=artifact_id)
             tape.append(tx, run.session_id, run.principal, [final], run.run_id)
             return final
 
@@ -263,6 +286,7 @@ class ToolFlow:
         return labels.renamed(labels.merge(tool.spec.yields, result.label), self._redactor.redact)
 
     def _progress(self, run: Working, call_id: CallId, text: str) -> None:
+        run.pulse += 1
         if self._hub.watched(run.session_id):
             wire = encode(ToolProgress(run_id=run.run_id, call_id=call_id, text=self._redactor.redact(text)))
             self._hub.live(run.session_id, wire)
@@ -376,7 +400,8 @@ def _changes(data: Any) -> tuple[FileChange, ...]:
     return msgspec.convert(told, tuple[FileChange, ...]) if told else ()
 
 
-def _summary(text: str, size: int, artifact_id: str) -> str:
+def summary(text: str, size: int, artifact_id: str) -> str:
+    """What is shown of a result that is too large to be shown."""
     head = text[:_SHOWN_OF_LARGE]
     cut = head.rfind("\n")
     head = head[:cut] if cut > _SHOWN_OF_LARGE // 2 else head

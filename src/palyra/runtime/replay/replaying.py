@@ -39,7 +39,7 @@ from palyra.runtime.replay.director import Director, Door, Loop, feed
 from palyra.runtime.replay.models import RecordedClock, RecordedModel, RecordedModels, failure
 from palyra.runtime.replay.recording import Recording
 from palyra.runtime.replay.script import Recorded, Script
-from palyra.runtime.replay.tools import Calls, RecordedCatalogue, RecordedCheckpoints, RecordedPolicy
+from palyra.runtime.replay.tools import Calls, RecordedCatalogue, RecordedCheckpoints, RecordedPolicy, RecordedSpawning
 from palyra.runtime.routing import Target
 from palyra.runtime.runs import Runs
 from palyra.runtime.settings import ApprovalTimes, Settings
@@ -177,7 +177,8 @@ class _World:
         )
         settings = Settings(Budgets(), ApprovalTimes(), 1_000)
         judging = Judging(door, catalogue, RecordedPolicy(calls), redactor, clock, settings)
-        tool_flow = ToolFlow(door, hub, judging, catalogue, redactor, RecordedCheckpoints(director), clock)
+        spawning = RecordedSpawning(director)
+        tool_flow = ToolFlow(door, hub, judging, catalogue, redactor, RecordedCheckpoints(director), clock, spawning)
         # A heartbeat says nothing on the tape, and would look like the loop's next step.
         self._runs = Runs(door, self._lives, model_turns, tool_flow, beat_s=_NEVER_S)
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from palyra.domain import events
 from palyra.domain.events import (
+    AgentEnd,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
@@ -42,6 +43,7 @@ _OWN_DOING = frozenset(
         "tool.finished",
         "tool.undone",
         "approval.requested",
+        "agent.spawned",
     }
 )
 _ENDS = frozenset({"run.completed", "run.failed", "run.cancelled"})
@@ -119,7 +121,7 @@ class Script:
                 return Unit("restart", entry, seq)
             case ApprovalResolved():
                 return Unit("answer", entry, self._answered(entry))
-            case ToolUndone(why="undo"):
+            case ToolUndone(why="undo") | ToolFinished(agent=AgentEnd()) | RunResumed(after="child"):
                 return Unit("feed", entry, seq)
         if entry.kind == "run.started":
             before = self.at(seq - 1)

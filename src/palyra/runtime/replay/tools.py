@@ -6,14 +6,17 @@ What a call is about, its preview, its result and the verdict on it are taken fr
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from palyra.domain.conversation import CallProgress
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, PalyraError
 from palyra.domain.events import (
+    AgentSpawned,
+    AnyEvent,
     ApprovalRequested,
     Call,
     FileChange,
@@ -22,6 +25,7 @@ from palyra.domain.events import (
     ToolDecided,
     ToolFinished,
     ToolProposed,
+    ToolStarted,
     ToolUndone,
 )
 from palyra.domain.labels import CLEAN
@@ -33,6 +37,7 @@ from palyra.policy.rules import PREFIX
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.replay.director import Director
 from palyra.runtime.replay.script import Recorded
+from palyra.runtime.working import Working
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.checkpoints import Reversible
 
@@ -317,6 +322,27 @@ class RecordedPolicy:
                     return Deny(event.text.removeprefix(_DENIED), (f"{PREFIX}recorded",))
                 break
         return Allow("recorded")
+
+
+class RecordedSpawning:
+    """Starts nobody; puts on the tape what was put there when subagents were started."""
+
+    def __init__(self, director: Director) -> None:
+        self._director = director
+
+    async def spawn(self, run: Working, calls: Sequence[CallProgress], *, waiting: int) -> None:
+        wanted, recorded = {call.call.id for call in calls}, list[AnyEvent]()
+        for entry in self._director.script.after(self._director.head):
+            event = entry.event
+            if entry.run_id != run.run_id or getattr(event, "call_id", "") not in wanted:
+                break
+            if not isinstance(event, ToolStarted | AgentSpawned) and not (isinstance(event, ToolFinished) and event.agent is None):
+                break
+            recorded.append(event)
+        if recorded:
+            await run.append(*recorded)
+        else:
+            await self._director.never()
 
 
 class RecordedCheckpoints(Checkpoints):
