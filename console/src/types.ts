@@ -20,7 +20,7 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "budget" | "config" | "journal" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
+  what: "budget" | "config" | "daemon" | "journal" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
@@ -114,6 +114,7 @@ export interface ApprovalRequested {
   expires_ms?: number;
   cost_microusd?: number;
   flow?: Flow | null;
+  asker?: Asker | null;
   budget?: BudgetAsked | null;
 }
 
@@ -136,6 +137,12 @@ export interface Ask {
   risk: "critical" | "high" | "low" | "medium";
   policies?: (string)[];
   sends_private?: boolean;
+}
+
+export interface Asker {
+  task: string;
+  depth: number;
+  root: string;
 }
 
 export interface AssembledPart {
@@ -279,6 +286,12 @@ export interface CandidateSettled {
   became?: string;
 }
 
+export interface Cell {
+  word: "allow" | "ask" | "deny" | null;
+  reason?: string;
+  policies?: (string)[];
+}
+
 export interface ChangeKind {
   paused: boolean;
 }
@@ -299,6 +312,15 @@ export interface ChangedFile {
   by: string;
   call_id?: string;
   run_id?: string;
+}
+
+export interface Check {
+  id: string;
+  title: string;
+  state: "fail" | "ok" | "warn";
+  detail: string;
+  fix?: string;
+  repairable?: boolean;
 }
 
 export interface Circumstances {
@@ -375,6 +397,11 @@ export interface Deny {
   policies?: (string)[];
 }
 
+export interface Diagnosis {
+  ok: boolean;
+  checks: (Check)[];
+}
+
 export interface Difference {
   seq: number;
   where?: string;
@@ -383,8 +410,11 @@ export interface Difference {
   hint?: string;
 }
 
-export interface Draft {
-  text: string;
+export interface DraftTest {
+  name?: string | null;
+  text?: string;
+  preset?: "coding" | "default" | "locked" | "research" | null;
+  since_ms?: number;
 }
 
 export interface Entry {
@@ -516,10 +546,27 @@ export interface Imported {
   review: number;
 }
 
+export interface Incident {
+  incident_id: string;
+  key: string;
+  domain: "approval" | "artifact" | "browser" | "connector" | "journal" | "resource" | "run" | "task" | "worker";
+  severity: "critical" | "error" | "info" | "warning";
+  summary: string;
+  fix?: string;
+  opened_ms: number;
+  closed_ms?: number;
+  outcome?: string;
+  tried?: (Tried)[];
+}
+
 export interface IncidentClosed {
   kind: "incident.closed";
   incident_id: string;
   outcome: string;
+}
+
+export interface IncidentList {
+  incidents: (Incident)[];
 }
 
 export interface IncidentOpened {
@@ -667,6 +714,10 @@ export interface LoginLink {
 export interface MadeToken {
   token: string;
   info: Token;
+}
+
+export interface MarkedRead {
+  marked: number;
 }
 
 export interface MemoryRemoved {
@@ -847,6 +898,21 @@ export interface NewValue {
 
 export interface Nothing {}
 
+export interface Notice {
+  notice_id: string;
+  about: "approval" | "budget" | "daemon" | "incident" | "learning" | "schedule";
+  key: string;
+  text: string;
+  link?: string;
+  created_ms: number;
+  read_ms?: number;
+}
+
+export interface NoticeList {
+  notices: (Notice)[];
+  unread: number;
+}
+
 export interface OwnerNotified {
   kind: "owner.notified";
   notice_id: string;
@@ -906,6 +972,20 @@ export interface Point {
   text: string;
   seq?: number;
   times?: number;
+}
+
+export interface PolicyFile {
+  name: string;
+  text: string;
+  digest: string;
+  shipped?: boolean;
+}
+
+export interface PolicyFiles {
+  folder: string;
+  preset: string;
+  presets: (string)[];
+  files: (PolicyFile)[];
 }
 
 export interface PolicyInForce {
@@ -1021,6 +1101,19 @@ export interface Reloaded {
   removed?: (string)[];
   changed?: (string)[];
   problems?: (palyra_policy_sources_Problem)[];
+}
+
+export interface Repair {
+  id: string;
+  title: string;
+  worked: boolean;
+  detail: string;
+}
+
+export interface Repaired {
+  ok: boolean;
+  repairs: (Repair)[];
+  checks: (Check)[];
 }
 
 export interface Replayed {
@@ -1217,6 +1310,17 @@ export interface SaidPage {
   found: (Said)[];
   words_only?: string;
   not_searched?: number;
+}
+
+export interface Saved {
+  file: PolicyFile | null;
+  reloaded: Reloaded;
+}
+
+export interface SavedFile {
+  name: string;
+  text: string;
+  was?: string;
 }
 
 export interface Scope {
@@ -1449,6 +1553,11 @@ export interface Side {
   body?: unknown;
 }
 
+export interface Situation {
+  id: string;
+  words: string;
+}
+
 export interface SkillList {
   skills: (Listed)[];
 }
@@ -1638,6 +1747,14 @@ export interface ToolProposed {
   asked?: Circumstances | null;
 }
 
+export interface ToolRow {
+  tool: string;
+  effect: string;
+  capabilities: (string)[];
+  source: string;
+  cells: (Cell)[];
+}
+
 export interface ToolSpec {
   name: string;
   description: string;
@@ -1663,6 +1780,13 @@ export interface ToolUndone {
   changes: (FileChange)[];
   tool?: string;
   why?: "settled" | "undo";
+}
+
+export interface Tried {
+  remedy: string;
+  result: "begun" | "done" | "failed";
+  time_ms: number;
+  detail?: string;
 }
 
 export interface Uncompacted {
@@ -1712,6 +1836,12 @@ export interface UsageRow {
   until_ms?: number;
 }
 
+export interface Validated {
+  ok: boolean;
+  problems: (palyra_policy_sources_Problem)[];
+  policies: (Rule)[];
+}
+
 export interface VaultState {
   state: "empty" | "locked" | "open";
   why: string;
@@ -1734,6 +1864,21 @@ export interface Wants {
   secrets?: (string)[];
 }
 
+export interface WhichCheck {
+  id?: string;
+}
+
+export interface WhichNotice {
+  notice_id?: string;
+}
+
+export interface WhoCan {
+  principal: string;
+  known: (string)[];
+  situations: (Situation)[];
+  tools: (ToolRow)[];
+}
+
 export interface palyra_policy_sources_Problem {
   file: string;
   line: number;
@@ -1748,11 +1893,21 @@ export interface palyra_runtime_memory_Change {
   pinned?: boolean | null;
 }
 
+export interface palyra_transports_http_enclosures_Draft {
+  text: string;
+}
+
 export interface palyra_transports_http_errors_Problem {
   code: string;
   message: string;
   retryable: boolean;
   details: { [name: string]: unknown };
+}
+
+export interface palyra_transports_http_policy_files_Draft {
+  name: string;
+  text: string;
+  preset?: "coding" | "default" | "locked" | "research" | null;
 }
 
 export interface palyra_transports_http_sessions_Change {

@@ -1,7 +1,7 @@
 """One set of policies, read, validated and ready to be asked. It never changes; a reload makes a new one."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,7 +20,7 @@ PRESETS: tuple[str, ...] = get_args(Preset)
 SHIPPED = Path(__file__).parent / "shipped"
 
 _WITH_EVERY_PRESET = "labels.cedar"
-_GROUPS_FILE = "groups.toml"
+GROUPS_FILE = "groups.toml"
 _GROUP_SECTIONS = ("principals", "tools", "agents", "channels", "skills")
 _MOST_CACHED = 1024
 _MOST_RULED = 64
@@ -48,6 +48,11 @@ class PolicySet:
         self._schema = schema
         self._slices: dict[tuple[Any, ...], Slice] = {}
         self._ruled: dict[tuple[SessionRule, ...], PolicySet] = {}
+
+    @property
+    def grouped_principals(self) -> tuple[str, ...]:
+        """Principals that a group names."""
+        return tuple(sorted(member for section, member in self._groups if section == "principals"))
 
     def under(self, laid_down: tuple[SessionRule, ...]) -> "PolicySet":
         """This set with the rules of a session. A set of its own, so that no answer is shared with sessions without them."""
@@ -117,11 +122,16 @@ def schema_text() -> str:
     return (SHIPPED / "palyra.cedarschema").read_text("utf-8")
 
 
-def build(folder: Path | None, preset: str) -> tuple[PolicySet | None, list[Problem]]:
-    """The set made of a shipped preset and the files of the operator's folder, or everything that is wrong with them."""
+def build(
+    folder: Path | None, preset: str, edits: Mapping[str, str | None] | None = None
+) -> tuple[PolicySet | None, list[Problem]]:
+    """The set made of a shipped preset and the files of the operator's folder, or everything that is wrong with them.
+
+    `edits` stand for files of these names as if they were saved: their text, or None for one that is gone.
+    """
     if preset not in PRESETS:
         return None, [Problem(preset, 0, f"there is no such preset; choose one of {', '.join(PRESETS)}")]
-    texts, problems = _texts(folder, preset)
+    texts, problems = _texts(folder, preset, edits or {})
     groups, group_problems = _groups(folder, texts)
     problems += group_problems
     schema = cedarpy.Schema.from_str(schema_text())
@@ -137,7 +147,7 @@ def build(folder: Path | None, preset: str) -> tuple[PolicySet | None, list[Prob
     return PolicySet(_version({"palyra.cedarschema": schema_text(), **texts}), rules, groups, schema), []
 
 
-def _texts(folder: Path | None, preset: str) -> tuple[dict[str, str], list[Problem]]:
+def _texts(folder: Path | None, preset: str, edits: Mapping[str, str | None]) -> tuple[dict[str, str], list[Problem]]:
     """File name to content, the shipped ones first."""
     texts = {f"shipped/{name}": (SHIPPED / name).read_text("utf-8") for name in (_WITH_EVERY_PRESET, f"{preset}.cedar")}
     if folder is None:
@@ -146,9 +156,13 @@ def _texts(folder: Path | None, preset: str) -> tuple[dict[str, str], list[Probl
         # Not "no policies": a mistyped path must not quietly lose what the operator forbade.
         return texts, [Problem(str(folder), 0, "there is no such policy folder; create it or correct the path")]
     problems = []
-    for path in sorted((*folder.glob("*.cedar"), *folder.glob(_GROUPS_FILE))):
+    there = {path.name for path in (*folder.glob("*.cedar"), *folder.glob(GROUPS_FILE))}
+    for name in sorted({*there, *edits}):
+        path, edited = folder / name, edits.get(name)
+        if name in edits and edited is None:
+            continue
         try:
-            texts[str(path)] = text = path.read_text("utf-8")
+            texts[str(path)] = text = path.read_text("utf-8") if edited is None else edited
             if not text:
                 # Most often a file that is being saved just now. What it forbade must not be gone for that moment.
                 problems.append(Problem(str(path), 0, "is empty; write into it or remove it"))
@@ -160,7 +174,7 @@ def _texts(folder: Path | None, preset: str) -> tuple[dict[str, str], list[Probl
 
 
 def _groups(folder: Path | None, texts: dict[str, str]) -> tuple[request.Groups, list[Problem]]:
-    file = str(folder / _GROUPS_FILE) if folder else ""
+    file = str(folder / GROUPS_FILE) if folder else ""
     if file not in texts:
         return {}, []
     try:

@@ -52,13 +52,13 @@ class PolicyStore:
     def explain(self, question: Question) -> Explanation:
         return explain(self.current, question)
 
-    def reload(self) -> Reloaded:
-        """Read the folder again. Reads files: call it from a thread."""
-        before = self.current
-        after, problems = policy_set.build(self.folder, self.preset)
+    def reload(self, preset: str = "") -> Reloaded:
+        """Read the folder again, and go over to another preset if one is named. Reads files: call it from a thread."""
+        before, wanted = self.current, preset or self.preset
+        after, problems = policy_set.build(self.folder, wanted)
         if after is None:
             return Reloaded(version=before.version, problems=tuple(problems))
-        self.current = after
+        self.current, self.preset = after, wanted
         kept = before.by_id.keys() & after.by_id.keys()
         return Reloaded(
             version=after.version,

@@ -27,7 +27,9 @@ from palyra.transports.http.calls import METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.compaction_table import COMPACTION
 from palyra.transports.http.console import CONSOLE
 from palyra.transports.http.enclosures import ENCLOSURES
+from palyra.transports.http.health_table import HEALTH
 from palyra.transports.http.memory_table import MEMORY
+from palyra.transports.http.policy_files import POLICY_FILES
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.restarting import RESTARTING
 from palyra.transports.http.routes import Gives, Route
@@ -386,10 +388,12 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *SKILLS,
     *_MCP,
     *_DECISIONS,
+    *POLICY_FILES,
     *_RULES,
     *TRAVEL,
     *REPLAY,
     *COMPACTION,
     *TASKS,
+    *HEALTH,
     *RESTARTING,
 )
