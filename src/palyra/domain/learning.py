@@ -131,6 +131,9 @@ class Threshold(Struct, frozen=True):
 
 
 class Thresholds(Struct, frozen=True, kw_only=True):
+    """`automatic` false: nothing is applied before a person said so."""
+
+    automatic: bool = True
     fact: Threshold = Threshold(7_500, 9_000)
     preference: Threshold = Threshold(8_000, 9_500)
     procedure: Threshold = Threshold(8_500)
@@ -159,7 +162,7 @@ def first_move(finding: Finding, thresholds: Thresholds) -> Literal["suppress", 
     if finding.confidence_bps < threshold.review_bps:
         return "suppress"
     harmless = finding.label.integrity == "trusted" and finding.risk == "low" and finding.kind in ("fact", "preference")
-    return "accept" if harmless and finding.confidence_bps >= threshold.auto_bps else "hold"
+    return "accept" if thresholds.automatic and harmless and finding.confidence_bps >= threshold.auto_bps else "hold"
 
 
 def more_evidence(known: tuple[Evidence, ...], found: tuple[Evidence, ...]) -> tuple[Evidence, ...]:

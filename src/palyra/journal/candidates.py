@@ -202,6 +202,16 @@ def stretch(tx: Tx, session_id: str, run_id: str = "") -> Stretch:
     return Stretch(session_id, tuple(kept), kept[-1].seq, len(lines) == _MOST_ENTRIES)
 
 
+def shortened(whole: Stretch, last_input: int) -> Stretch:
+    """Only the runs whose inputs lie before or at an entry; the whole if not even one run does."""
+    left_out = next((line.seq for line in whole.lines if isinstance(line.event, events.InputReceived) and line.seq > last_input), 0)
+    ends = [at for at, line in enumerate(whole.lines) if isinstance(line.event, events.RunCompleted) and line.seq < left_out]
+    if not left_out or not ends:
+        return whole
+    kept = whole.lines[: ends[-1] + 1]
+    return Stretch(whole.session_id, kept, kept[-1].seq, more=True)
+
+
 def read_upto(tx: Tx, session_id: str) -> int:
     row = tx.one("SELECT upto_seq FROM reflections WHERE session_id = :id", id=session_id)
     return int(row[0]) if row else 0
@@ -250,9 +260,7 @@ def feed(tx: Tx, limit: int) -> list[Fed]:
 
 def sequences(tx: Tx, owner: str, limit: int) -> list[Done]:
     """What runs of this owner did, newest first."""
-    rows = tx.all(
-        "SELECT body FROM sequences WHERE owner = :owner ORDER BY position DESC LIMIT :limit", owner=owner, limit=limit
-    )
+    rows = tx.all("SELECT body FROM sequences WHERE owner = :owner ORDER BY position DESC LIMIT :limit", owner=owner, limit=limit)
     return [msgspec.json.decode(body, type=Done) for (body,) in rows]
 
 

@@ -1,0 +1,56 @@
+"""Feeds the queue with sessions to reflect on. A completed run only sets a flag; what follows is one step for all of them together.
+
+The rule: a run never waits for learning, and nothing wakes up that has nothing to do.
+"""
+
+import asyncio
+import logging
+
+from palyra.domain.errors import PalyraError
+from palyra.journal import candidates
+from palyra.journal.database import Database, Tx
+from palyra.runtime.clock import Clock
+from palyra.runtime.learning.reflecting import feed
+from palyra.runtime.learning.settings import FEED_MS
+
+log = logging.getLogger("palyra.learning")
+
+_AT_ONCE = 500
+
+
+class Feeder:
+    def __init__(self, db: Database, clock: Clock, cooldown_ms: int) -> None:
+        self._db = db
+        self._clock = clock
+        self._cooldown_ms = cooldown_ms
+        self._task: asyncio.Task[None] | None = None
+        self._due = False
+
+    def ended(self, run_id: str = "") -> None:
+        """A run has ended, or the daemon has started: there may be something to read."""
+        self._due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while self._due:
+            await self._clock.sleep(FEED_MS)
+            self._due = False
+            try:
+                self._due = await self._db.write(self._feed) or self._due
+            except PalyraError as error:
+                log.warning("nothing could be queued for learning now: %s", error.message)
+                self._due = True
+
+    def _feed(self, tx: Tx) -> bool:
+        """One step: the sessions with new runs, each not before its cooldown is over. Whether there is more."""
+        fed = candidates.feed(tx, _AT_ONCE)
+        for each in fed:
+            last_ms = candidates.reflected_ms(tx, each.session_id)
+            feed(tx, each.session_id, each.owner, last_ms + self._cooldown_ms if last_ms else 0)
+        return bool(fed) and len(fed) == _AT_ONCE

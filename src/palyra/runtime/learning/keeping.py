@@ -1,0 +1,143 @@
+"""From findings to candidates, in one step: known ones are strengthened, conflicts seen, thresholds held, the sure ones applied.
+
+The rule: nothing is applied that nobody looked at unless the owner said it, above the threshold, without a conflict, and memory
+itself would take it without a look.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from palyra.domain import labels, learning, learning_rules
+from palyra.domain.ids import SYSTEM
+from palyra.domain.learning import MOST_CANDIDATES, Candidate, Finding, Thresholds
+from palyra.domain.memory import Item, Where
+from palyra.journal import candidates, memory_index, memory_search, memory_words
+from palyra.journal.database import Tx
+from palyra.runtime.learning import applying
+
+# How many of the items that are nearest by their words are looked at for the same or the opposite.
+_MOST_COMPARED = 20
+_REPEATED_BPS = 800
+_MOST_BPS = 9_900
+
+
+class Keeper:
+    """One step's work. `item_of` says what would be remembered, `new_id` names what is new."""
+
+    def __init__(
+        self,
+        tx: Tx,
+        where: Where,
+        thresholds: Thresholds,
+        item_of: Callable[[Candidate], Item],
+        new_id: Callable[[], str],
+        run_id: str = "",
+    ) -> None:
+        self._tx = tx
+        self._where = where
+        self._thresholds = thresholds
+        self._item_of = item_of
+        self._new_id = new_id
+        self._run_id = run_id
+
+    def keep(self, findings: Sequence[Finding]) -> list[Candidate]:
+        """The candidates that these findings are or became, the surest first."""
+        best = sorted(findings, key=lambda each: -each.confidence_bps)[:MOST_CANDIDATES]
+        return [kept for each in best if (kept := self._one(each)) is not None]
+
+    def _one(self, finding: Finding) -> Candidate | None:
+        known = candidates.same(self._tx, self._where.principal, finding)
+        if known is not None:
+            return self._again(known, finding)
+        remembers = finding.kind in ("fact", "preference")
+        same, other = self._remembered(finding) if remembers else (None, None)
+        if same is not None:
+            return None
+        candidate = candidates.propose(self._tx, self._candidate(finding, other.memory_id if other else ""))
+        for older in candidates.about_same(self._tx, candidate.owner, finding) if remembers else ():
+            if older.candidate_id != candidate.candidate_id:
+                candidates.settle(self._tx, older, "conflict", SYSTEM, f"something else was said later: {candidate.candidate_id}")
+        return self._settled(candidate, finding)
+
+    def _settled(self, candidate: Candidate, finding: Finding) -> Candidate:
+        """The first move of a candidate, and all that follows from it at once."""
+        tx = self._tx
+        move = learning.first_move(finding, self._thresholds)
+        if move == "suppress":
+            return candidates.settle(tx, candidate, "suppress", SYSTEM, "not sure enough to ask")
+        if candidate.conflicts_with:
+            return candidates.settle(tx, candidate, "conflict", SYSTEM, f"memory {candidate.conflicts_with} says otherwise")
+        if move == "hold":
+            return candidates.settle(tx, candidate, "hold", SYSTEM, _why_held(finding, self._thresholds))
+        item = self._item_of(candidate)
+        if item.state != "active":
+            return candidates.settle(tx, candidate, "hold", SYSTEM, item.why)
+        accepted = candidates.settle(tx, candidate, "accept", SYSTEM, "sure enough to be applied at once", automatic=True)
+        effect = applying.remember(tx, accepted, item)
+        return candidates.settle(tx, accepted, "apply", SYSTEM, "sure enough to be applied at once", effect=effect)
+
+    def _again(self, known: Candidate, finding: Finding) -> Candidate | None:
+        """It was found before: more evidence makes it surer, once for each entry. A person's no stands."""
+        seen = {(each.session_id, each.seq) for each in known.evidence}
+        fresh = [each for each in finding.evidence if (each.session_id, each.seq) not in seen]
+        if not fresh or known.state in ("applied", "accepted", "rejected", "rolled_back"):
+            return None
+        bps = max(known.confidence_bps, finding.confidence_bps)
+        stronger = msgspec.structs.replace(
+            known,
+            evidence=learning.more_evidence(known.evidence, finding.evidence),
+            runs=tuple(dict.fromkeys((*known.runs, *finding.runs))),
+            label=labels.join([known.label, finding.label]),
+            confidence_bps=bps if finding.kind in ("procedure", "policy") else min(_MOST_BPS, bps + _REPEATED_BPS),
+        )
+        stronger = candidates.propose(self._tx, stronger)
+        if stronger.state == "suppressed" and stronger.confidence_bps >= self._thresholds.of(stronger.kind).review_bps:
+            return candidates.settle(self._tx, stronger, "hold", SYSTEM, "said more than once")
+        return stronger
+
+    def _remembered(self, finding: Finding) -> tuple[Item | None, Item | None]:
+        """What is remembered that says the same, and what says something else about the same."""
+        partitions = memory_index.visible(self._tx, self._where)
+        if not partitions:
+            return None, None
+        key = memory_words.same_key(finding.content)
+        other = None
+        for each in memory_search.search(self._tx, partitions, finding.content, _MOST_COMPARED):
+            if memory_words.same_key(each.item.text) == key:
+                return each.item, None
+            if other is None and finding.about and learning_rules.about(each.item.text) == finding.about:
+                other = each.item
+        return None, other
+
+    def _candidate(self, finding: Finding, conflicts_with: str) -> Candidate:
+        return Candidate(
+            candidate_id=self._new_id(),
+            owner=self._where.principal,
+            session_id=self._where.session,
+            run_id=self._run_id,
+            kind=finding.kind,
+            content=finding.content,
+            confidence_bps=finding.confidence_bps,
+            risk=finding.risk,
+            label=finding.label,
+            evidence=learning.more_evidence((), finding.evidence),
+            memory_kind=finding.memory_kind,
+            about=finding.about,
+            steps=finding.steps,
+            runs=finding.runs,
+            cedar=finding.cedar,
+            found_by=finding.found_by,
+            conflicts_with=conflicts_with,
+            created_ms=self._tx.now_ms,
+        )
+
+
+def _why_held(finding: Finding, thresholds: Thresholds) -> str:
+    if finding.label.integrity == "untrusted":
+        return "comes from untrusted content: " + (", ".join(finding.label.sources) or "source unknown")
+    if finding.kind in ("procedure", "policy"):
+        return f"a {finding.kind} is never applied by itself"
+    if finding.risk != "low":
+        return "looks like an instruction to the agent"
+    return "" if finding.confidence_bps < thresholds.of(finding.kind).auto_bps else "applying by itself is off in the config"

@@ -1,0 +1,183 @@
+"""A reflection: reads what a session has said since it was last read, and keeps what is worth it, in one step.
+
+The rule: it runs behind everything else and can be run again. The step that keeps what was found also says how far it was read.
+"""
+
+import logging
+from functools import partial
+
+from msgspec import Struct
+
+from palyra.domain.events import ModelUsed
+from palyra.domain.hands import everyday
+from palyra.domain.ids import SYSTEM_TAPE
+from palyra.domain.learning import Candidate, Finding
+from palyra.domain.learning_procedures import Done
+from palyra.domain.memory import Where
+from palyra.domain.redaction import Redactor
+from palyra.journal import candidates, sessions, tape, tasks
+from palyra.journal.candidates import Stretch
+from palyra.journal.database import Database, Tx
+from palyra.journal.sessions import Session
+from palyra.journal.tasks import Task
+from palyra.policy.store import PolicyStore
+from palyra.runtime.clock import Clock
+from palyra.runtime.learning.settings import KIND, LearningSettings
+from palyra.runtime.memory import Memory
+from palyra.runtime.notices import Notices
+from palyra.runtime.routing import Models
+from palyra.runtime.tasks import NotNow
+
+log = logging.getLogger("palyra.learning")
+
+
+class Reflected(Struct, frozen=True, kw_only=True):
+    """What a reflection found. `found_by` is who read; `note` says why a model that is configured did not."""
+
+    session_id: str
+    candidates: list[Candidate]
+    found_by: str = "rules"
+    note: str = ""
+
+
+class _Reading(Struct, kw_only=True):
+    """What was read, before any of it is kept."""
+
+    stretch: Stretch
+    findings: list[Finding]
+    sequences: list[Done]
+    found_by: str = "rules"
+    note: str = ""
+    used: ModelUsed | None = None
+    answers: int = 0
+
+
+class Reflecting:
+    def __init__(
+        self,
+        db: Database,
+        memory: Memory,
+        policy: PolicyStore,
+        models: Models,
+        notices: Notices,
+        redactor: Redactor,
+        clock: Clock,
+        settings: LearningSettings,
+    ) -> None:
+        self._db = db
+        self._memory = memory
+        self._policy = policy
+        self._models = models
+        self._notices = notices
+        self._redactor = redactor
+        self._clock = clock
+        self._settings = settings
+        if settings.model:
+            # A name that does not exist is an error at the start, not in the middle of the night.
+            models.find(settings.model)
+
+    async def work(self, task: Task) -> None:
+        """The handler of the queue's tasks: one session, not more often than the cooldown lets it."""
+        session_id = str(task.payload["session_id"])
+        last_ms = await self._db.read(lambda tx: candidates.reflected_ms(tx, session_id))
+        left_ms = last_ms + self._settings.cooldown_ms - self._clock.now_ms()
+        if last_ms and 0 < left_ms <= self._settings.cooldown_ms:
+            raise NotNow(left_ms)
+        session = await self._db.read(lambda tx: sessions.find(tx, session_id=session_id))
+        if session is not None:
+            await self.session(session)
+
+    async def session(self, session: Session, run_id: str = "") -> Reflected:
+        """Read on in a session; with a run, read that run, whether it was read before or not."""
+        stretch = await self._db.read(lambda tx: candidates.stretch(tx, session.session_id, run_id))
+        reading = await self._read(session, stretch)
+        kept = await self._memory.within(partial(self._keep, session=session, reading=reading, run_id=run_id))
+        return Reflected(session_id=session.session_id, candidates=kept, found_by=reading.found_by, note=reading.note)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    async def _read(self, session: Session, stretch: Stretch) -> _Reading:
+        # They bring along what only a reflection needs.
+        from palyra.runtime.learning import reading as read
+
+        found = _Reading(stretch=stretch, findings=[], sequences=[])
+        if not stretch.lines:
+            return found
+        if self._settings.model:
+            await self._ask(found)
+        if found.found_by == "rules":
+            found.findings = await everyday.do(read.said, found.stretch)
+        before = await self._db.read(lambda tx: candidates.sequences(tx, session.owner, read.MOST_SEQUENCES))
+        found.sequences = read.sequences_of(found.stretch)
+        found.findings += await everyday.do(read.procedures, found.sequences, before)
+        found.answers = await self._db.read(candidates.answers_since)
+        if found.answers:
+            found.findings += await read.permits(self._db, session.owner, self._policy.current, self._clock.now_ms())
+        return found
+
+    async def _ask(self, reading: _Reading) -> None:
+        """Have the model find what was said. What does not fit its budget is read the next time."""
+        from palyra.runtime.learning import reading as read
+        from palyra.runtime.learning.extracting import Extractor
+
+        extractor = Extractor(self._models, self._settings.model, self._redactor, self._clock)
+        inputs = read.inputs_of(reading.stretch)
+        asked = await extractor.find(inputs)
+        reading.used = asked.used
+        if asked.findings is None:
+            reading.note = f"rules read it, because {asked.why_not}"
+            log.warning("a reflection was done by rules: %s", asked.why_not)
+            return
+        reading.findings, reading.found_by = asked.findings, extractor.name
+        reading.stretch = candidates.shortened(reading.stretch, asked.upto)
+
+    # --- keeping ------------------------------------------------------------------------------------------------------
+
+    def _keep(self, tx: Tx, session: Session, reading: _Reading, run_id: str) -> list[Candidate]:
+        from palyra.runtime.learning import applying
+        from palyra.runtime.learning.keeping import Keeper
+        from palyra.runtime.learning.reading import MOST_SEQUENCES
+
+        where = Where(principal=session.owner, channel=session.channel, session=session.session_id, workspace=session.workspace)
+        keeper = Keeper(
+            tx,
+            where,
+            self._settings.thresholds,
+            lambda candidate: applying.item_of(self._memory, candidate, where, by_a_person=False),
+            self._clock.new_id,
+            run_id,
+        )
+        kept = keeper.keep(reading.findings)
+        for done in reading.sequences:
+            candidates.keep_sequence(tx, session.owner, done, MOST_SEQUENCES)
+        if reading.used is not None:
+            tape.append(tx, SYSTEM_TAPE, session.owner, [reading.used])
+        if reading.answers:
+            candidates.mark_answers(tx, reading.answers)
+        if not run_id:
+            candidates.mark_read(tx, session.session_id, reading.stretch.upto_seq)
+            if reading.stretch.more:
+                feed(tx, session.session_id, session.owner, tx.now_ms + self._settings.cooldown_ms)
+        for each in kept:
+            if each.automatic and each.state == "applied":
+                self._tell(tx, each)
+        return kept
+
+    def _tell(self, tx: Tx, candidate: Candidate) -> None:
+        text = f"learned and applied: {candidate.content} — to undo it: palyra learn rollback {candidate.candidate_id}"
+        self._notices.telling("learning", f"learned:{candidate.candidate_id}", text, "#/learning", to=candidate.owner)(tx)
+
+
+def feed(tx: Tx, session_id: str, owner: str, ready_ms: int) -> None:
+    """Have a session read, not before a time; once, however often it is asked for."""
+    tasks.enqueue(
+        tx,
+        KIND,
+        {"session_id": session_id},
+        key=session_id,
+        again=True,
+        priority=tasks.LOW,
+        not_before_ms=ready_ms,
+        principal=owner,
+        session_id=session_id,
+    )
