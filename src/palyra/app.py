@@ -25,6 +25,7 @@ from palyra.models.http import HttpClient
 from palyra.parts import models as parts_models
 from palyra.parts import tools as parts_tools
 from palyra.parts.ground import folders, here, key, lay
+from palyra.parts.health import Health, healing
 from palyra.policy.shadow import open_shadow
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.policy.watch import watch
@@ -37,6 +38,7 @@ from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.children import Children
 from palyra.runtime.clock import Clock
 from palyra.runtime.compacting import Compacting
+from palyra.runtime.doctor import Doctor
 from palyra.runtime.enclosures import Enclosures
 from palyra.runtime.forking import Forking, OtherPolicies
 from palyra.runtime.gateway import Gateway
@@ -70,6 +72,7 @@ from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.transcripts import Transcripts
 from palyra.runtime.undo import Undoing
 from palyra.runtime.vault import Vault
+from palyra.runtime.watchdog import Watchdog
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
@@ -122,6 +125,8 @@ class Daemon:
     mcp: Mcp
     notices: Notices
     incidents: Incidents
+    watchdog: Watchdog
+    doctor: Doctor
     browsers: "Browsers | None"
     http: HttpClient
     settings: Settings
@@ -145,6 +150,7 @@ class Daemon:
     async def close(self) -> None:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
+        self.watchdog.close()
         await self.restoring.close()
         await self.replays.close()
         await self.tasks.close()
@@ -231,6 +237,20 @@ async def start(
     # What is done behind everybody's back, kind by kind.
     tasks = Tasks(db, redactor, clock)
 
+    # Who looks after all of it.
+    health = Health(
+        ground,
+        chosen,
+        notices,
+        incidents,
+        runs=runs,
+        tasks=tasks,
+        catalogue=catalogue,
+        sandbox=runner.sandbox,
+        mcp=mcp,
+        browsers=browsers,
+    )
+
     # Go on with what was unfinished: files first, then those who work on them.
     await restoring.recover()
     await children.remember()
@@ -239,6 +259,7 @@ async def start(
     tasks.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
+    health.watchdog.start()
     return Daemon(
         loaded=loaded,
         chosen=chosen,
@@ -275,6 +296,8 @@ async def start(
         mcp=mcp,
         notices=notices,
         incidents=incidents,
+        watchdog=health.watchdog,
+        doctor=health.doctor(loaded, env, models, policy, memory),
         browsers=browsers,
         settings=settings,
         http=http,
@@ -306,7 +329,7 @@ async def _watch_policies(db: Database, policy: PolicyStore, shadow: PolicyStore
 
 
 # What takes effect without a restart; everything else is said to need one.
-_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.")
+_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.", "healing.")
 
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
@@ -319,6 +342,7 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     now = _settings(fresh.config)
     settings = daemon.settings
     settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
+    daemon.watchdog.use(healing(fresh.config, daemon.chosen))
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     daemon.reloaded.update((key, after.get(key)) for key in live)

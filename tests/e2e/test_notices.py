@@ -92,7 +92,7 @@ def test_an_incident_is_open_once_for_its_key_and_tells_the_owner_once(tmp_path:
         opened = await d.incidents.open("resource", "disk", "the disk is nearly full", severity="error", fix="make room")
         assert opened is not None
         assert await d.incidents.open("resource", "disk", "the disk is nearly full") is None
-        assert [each.text for each in (await d.notices.listing(OWNER)).notices] == ["the disk is nearly full. make room"]
+        assert [each.text for each in (await d.notices.listing(OWNER)).notices] == ["the disk is nearly full: make room"]
         closed = await d.incidents.close("disk", "there is room again")
         assert closed is not None
         assert closed.outcome == "there is room again"

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 Kind = Literal["openai-chat", "openai-responses", "anthropic", "demo", "scripted"]
 Preset = Literal["locked", "default", "coding", "research"]
+Healed = Literal["disabled", "observe_only", "auto"]
 Level = Literal["debug", "info", "warning", "error"]
 Timeout = Annotated[int, Meta(ge=1_000)] | Literal["never"]
 Words = tuple[str, ...]
@@ -118,6 +119,20 @@ class Browser(Section, frozen=True, kw_only=True):
     chromium: Annotated[str, says("path of the Chromium to use; empty: the one that is found")] = ""
 
 
+class Healing(Section, frozen=True, kw_only=True):
+    mode: Annotated[Healed, says("look for what is stuck, leaking or broken: not at all, only report it, or mend it too")] = "auto"
+    every_ms: Annotated[int, says("how often it is looked at", least=1_000)] = 30_000
+    run_ms: Annotated[int, says("longest silence of a run at work, beyond what its tool or provider may take", least=10_000)] = (
+        2 * MINUTE_MS
+    )
+    task_ms: Annotated[int, says("longest silence of a background task's worker", least=10_000)] = 2 * MINUTE_MS
+    helper_ms: Annotated[int, says("longest that an MCP server may be away", least=10_000)] = 2 * MINUTE_MS
+    approval_ms: Annotated[int, says("an approval that waits for longer counts as forgotten", least=10_000)] = 10 * MINUTE_MS
+    forgotten: Annotated[Literal["remind", "expire"], says("what is done about a forgotten approval in mode auto")] = "remind"
+    free_mb: Annotated[int, says("least free space for the home folder", least=0)] = 200
+    log_mb: Annotated[int, says("largest size of the journal's log", least=1)] = 64
+
+
 class Rehearsal(Section, frozen=True, kw_only=True):
     tools: Annotated[bool, says("offer the tools that only pretend to have effects, for trying out crashes")] = False
 
@@ -140,6 +155,7 @@ class Config(Section, frozen=True, kw_only=True):
     memory: Memory = Memory()
     compaction: Compaction = Compaction()
     browser: Browser = Browser()
+    healing: Healing = Healing()
     rehearsal: Rehearsal = Rehearsal()
     log: Log = Log()
 

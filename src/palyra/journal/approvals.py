@@ -138,6 +138,16 @@ def position_of(tx: Tx, approval_id: str, owner: str) -> int:
     return int(row[0])
 
 
+def pending_since(tx: Tx, before_ms: int, limit: int) -> list[Approval]:
+    """Those that have been waiting since before a time, oldest first."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.requested_ms < :before ORDER BY a.requested_ms LIMIT :limit",
+        before=before_ms,
+        limit=limit,
+    )
+    return [_approval(row) for row in rows]
+
+
 def expired(tx: Tx, limit: int = 100) -> list[Approval]:
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND a.expires_ms > 0 AND a.expires_ms <= :now

@@ -96,6 +96,16 @@ def unfinished(tx: Tx) -> list[RunRow]:
     return [_run(row) for row in tx.all(f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} ORDER BY accepted_position")]
 
 
+def silent(tx: Tx, before_ms: int, limit: int) -> list[RunRow]:
+    """Runs in progress that nobody has said to be alive since then."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} AND state = 'in_progress' AND heartbeat_ms < :before LIMIT :limit",
+        before=before_ms,
+        limit=limit,
+    )
+    return [_run(row) for row in rows]
+
+
 def unfinished_of_session(tx: Tx, session_id: str) -> list[RunRow]:
     rows = tx.all(
         f"SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND {_UNFINISHED} ORDER BY accepted_position",

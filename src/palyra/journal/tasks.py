@@ -265,6 +265,16 @@ def abandoned(tx: Tx, kind: str, *, alone: bool, limit: int = 500) -> list[Task]
     return [_task(row) for row in rows]
 
 
+def silent(tx: Tx, before_ms: int, limit: int) -> list[Task]:
+    """Running tasks whose worker has not said since then that it is alive."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM tasks WHERE state = 'running' AND heartbeat_ms < :before LIMIT :limit",
+        before=before_ms,
+        limit=limit,
+    )
+    return [_task(row) for row in rows]
+
+
 def expire(tx: Tx, limit: int = 500) -> int:
     """End what nobody began in time."""
     rows = tx.all(

@@ -5,7 +5,8 @@ from functools import partial
 
 from msgspec import Struct
 
-from palyra.domain.events import Domain, IncidentOpened, IncidentTried, Severity
+from palyra.domain.events import Domain, IncidentOpened, IncidentTried, NoticeAbout, Severity
+from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
 from palyra.journal import incidents
 from palyra.journal.database import Database, Tx
@@ -14,6 +15,8 @@ from palyra.runtime.clock import Clock
 from palyra.runtime.notices import Notices
 
 LINK = "#/health"
+# What stands among the remedies when no more are tried.
+ESCALATED = "escalate"
 _WORSE: dict[Severity, Severity] = {"info": "warning", "warning": "error", "error": "critical", "critical": "critical"}
 
 
@@ -29,13 +32,24 @@ class Incidents:
         self._clock = clock
 
     def opening(
-        self, domain: Domain, key: str, summary: str, *, severity: Severity = "warning", fix: str = ""
+        self,
+        domain: Domain,
+        key: str,
+        summary: str,
+        *,
+        severity: Severity = "warning",
+        fix: str = "",
+        told: "tuple[NoticeAbout, str, str, str, str] | None" = None,
     ) -> Callable[[Tx], Incident | None]:
-        """The step that opens an incident and tells the owner; it gives None if one is open for this key."""
+        """The step that opens an incident and tells the owner; it gives None if one is open for this key.
+
+        `told` is another notice than the usual one: what about, key, text, link, and whom.
+        """
         incident_id = self._clock.new_id()
         summary = self._redactor.redact(summary)
         event = IncidentOpened(incident_id=incident_id, domain=domain, severity=severity, summary=summary, key=key, fix=fix)
-        tell = self._notices.telling("incident", f"incident:{incident_id}", f"{summary}. {fix}".rstrip(". "), LINK)
+        about, notice, text, link, to = told or ("incident", f"incident:{incident_id}", _text(summary, fix), LINK, OWNER)
+        tell = self._notices.telling(about, notice, text, link, to=to)
 
         def step(tx: Tx) -> Incident | None:
             opened = incidents.open_(tx, event)
@@ -46,10 +60,17 @@ class Incidents:
         return step
 
     async def open(
-        self, domain: Domain, key: str, summary: str, *, severity: Severity = "warning", fix: str = ""
+        self,
+        domain: Domain,
+        key: str,
+        summary: str,
+        *,
+        severity: Severity = "warning",
+        fix: str = "",
+        told: "tuple[NoticeAbout, str, str, str, str] | None" = None,
     ) -> Incident | None:
         """Open one, unless one is open for this key: then None. `key` names what is wrong: `run:ID`, `disk`."""
-        return await self._db.write(self.opening(domain, key, summary, severity=severity, fix=fix))
+        return await self._db.write(self.opening(domain, key, summary, severity=severity, fix=fix, told=told))
 
     async def close(self, key: str, outcome: str) -> Incident | None:
         """Close the one that is open for this key, if there is one."""
@@ -78,7 +99,7 @@ class Incidents:
     async def escalate(self, incident: Incident, why: str) -> Incident:
         """Nothing more is tried: it is worse than it was, and the owner is told, once more and for the last time."""
         event = IncidentTried(
-            incident_id=incident.incident_id, remedy="escalate", result="done", detail=why, severity=_WORSE[incident.severity]
+            incident_id=incident.incident_id, remedy=ESCALATED, result="done", detail=why, severity=_WORSE[incident.severity]
         )
         text = f"{incident.summary}: {why}"
         tell = self._notices.telling("incident", f"incident:{incident.incident_id}:escalated", text, LINK)
@@ -98,3 +119,7 @@ class Incidents:
     async def listing(self, *, is_open: bool | None = None, before: str = "", limit: int = 100) -> IncidentList:
         found = await self._db.read(lambda tx: incidents.listing(tx, is_open=is_open, before=before or "~", limit=limit))
         return IncidentList(found)
+
+
+def _text(summary: str, fix: str) -> str:
+    return f"{summary}: {fix}" if fix else summary

@@ -55,6 +55,10 @@ class Embedding:
         self._task: asyncio.Task[None] | None = None
         self.why_not = "" if embedder else "memory.embeddings is off in the config"
 
+    @property
+    def wanted(self) -> bool:
+        return self._embedder is not None
+
     def start(self) -> None:
         self._wake.set()
         self._task = asyncio.create_task(self._run())

@@ -49,6 +49,7 @@ class _Stream:
     def __init__(self, turns: "ModelTurns", run: Working, turn: int) -> None:
         self._hub = turns.hub
         self._clock = turns.clock
+        self._run = run
         self._run_id = run.run_id
         self._tape = run.session_id
         self._turn = turn
@@ -64,6 +65,7 @@ class _Stream:
 
     def emit(self, channel: Channel, piece: str) -> None:
         if channel == "call":
+            self._run.pulse += 1
             return
         if channel == "text":
             self.text.append(piece)
@@ -74,6 +76,7 @@ class _Stream:
     def _flush(self) -> None:
         if not self._waiting:
             return
+        self._run.pulse += 1
         if not self.first_ms:
             self.first_ms = self._clock.now_ms()
         text = "".join([piece for channel, piece in self._waiting if channel == "text"])
@@ -168,7 +171,7 @@ class ModelTurns:
             stream = _Stream(self, run, turn)
             attempt += 1
             try:
-                reply = await run.interruptible(self._ask(target, prepared.request, stream.emit))
+                reply = await run.interruptible(self._ask(target, prepared.request, stream.emit), breakable=True)
             except Interrupted:
                 reply = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
             except ModelFailure as failure:

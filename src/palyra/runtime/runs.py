@@ -27,9 +27,11 @@ from palyra.domain.tools import Outcome
 from palyra.journal import approvals, children, runs, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow
+from palyra.runtime import vitals
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.tool_flow import ToolFlow
+from palyra.runtime.vitals import Vital
 from palyra.runtime.working import RunEnded, Working
 
 log = logging.getLogger("palyra.runs")
@@ -87,6 +89,14 @@ class Runs:
     @property
     def working(self) -> int:
         return len(self._jobs)
+
+    def works_on(self, run_id: str) -> bool:
+        return run_id in self._jobs
+
+    def vitals(self) -> list[Vital]:
+        """Signs of life of the runs that are being worked on."""
+        held = (vitals.of(job.working) for job in self._jobs.values() if job.working is not None)
+        return [vital for vital in held if vital is not None]
 
     # --- starting -----------------------------------------------------------------------------------------------------
 
@@ -285,6 +295,23 @@ class Runs:
         ending = self._db.write(lambda tx: [end(tx, run.run_id, [], RunCancelled(reason=reason)) for run in idle])
         busy = await asyncio.gather(*(self.cancel(run, reason) for run in found if run.run_id in self._jobs))
         return [*await ending, *busy]
+
+    async def resume(self, run_id: str) -> bool:
+        """Go on with a run that is in progress and that nobody works on; whether it is such a run."""
+
+        def step(tx: Tx) -> bool:
+            run = runs.find(tx, run_id)
+            if run is None or run.state != "in_progress" or run_id in self._jobs:
+                return False
+            _resume(tx, run)
+            return True
+
+        return await self._db.write(step)
+
+    def break_off(self, run_id: str, error: Exception) -> bool:
+        """End a run's model call as if it had failed with this error; whether there was one."""
+        job = self._jobs.get(run_id)
+        return job is not None and job.working is not None and job.working.break_off(error)
 
     def interrupt(self, run_id: str) -> None:
         job = self._jobs.get(run_id)

@@ -153,6 +153,21 @@ class Tasks:
     def working(self) -> int:
         return len(self._working)
 
+    @property
+    def alive(self) -> bool:
+        """Whether it works, or was never told to."""
+        return self._loop is None or self._closing or not self._loop.done()
+
+    def recover(self, tx: Tx, left: Task) -> str:
+        """Take a task from a worker of which nothing is heard; what became of it, in words."""
+        kind = self.kinds.get(left.kind)
+        if kind is None:
+            tasks.put_back(tx, left, tx.now_ms, "its worker vanished")
+        else:
+            self._recover(tx, kind, left)
+        now = tasks.find(tx, left.task_id)
+        return f"the task is {now.state}" if now is not None else "the task is gone"
+
     def let_go(self, task_id: str) -> None:
         """Stop working on a task that is not this worker's any more."""
         held = self._working.get(task_id)

@@ -32,6 +32,10 @@ class Working:
         self._interrupting = False
         # Which surroundings of the prompt this run's steps have put into the store.
         self.surroundings = ""
+        # Counts signs of life that leave no entry: words of a model, output of a tool.
+        self.pulse = 0
+        self._broken_off: Exception | None = None
+        self._breakable = False
         # True while something runs that must not be cut short by an interrupt or a shutdown.
         self.in_effect = False
         # What goes around the conversation in this run, once it has been looked up.
@@ -80,16 +84,29 @@ class Working:
             self._interrupting = True
             self._inner.cancel()
 
-    async def interruptible(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something that an interrupt may end; raises Interrupted then, and CancelledError when the run is cancelled."""
+    def break_off(self, error: Exception) -> bool:
+        """End the model call that runs now, as if it had failed with this error; whether there is one."""
+        if self._inner is None or self._inner.done() or not self._breakable:
+            return False
+        self._broken_off = error
+        self._inner.cancel()
+        return True
+
+    async def interruptible(self, work: Coroutine[Any, Any, T], *, breakable: bool = False) -> T:
+        """Do something that an interrupt may end; raises Interrupted then, and CancelledError when the run is cancelled.
+
+        What is `breakable` may also be broken off: then it raises the error it was broken off with.
+        """
         task = asyncio.create_task(work)
-        self._inner, self._interrupting = task, False
+        self._inner, self._interrupting, self._breakable, self._broken_off = task, False, breakable, None
         try:
             return await task
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if self._interrupting and not (current and current.cancelling()):
                 raise Interrupted from None
+            if self._broken_off is not None and not (current and current.cancelling()):
+                raise self._broken_off from None
             raise
         finally:
             self._inner = None

@@ -43,6 +43,15 @@ class Page(Struct, frozen=True):
         return self.items[number - 1]
 
 
+class InUse(Struct, frozen=True):
+    """An open browser, for who looks after it."""
+
+    session_id: str
+    run_id: str
+    pid: int
+    running: bool
+
+
 class _Open:
     """A session's browser."""
 
@@ -81,6 +90,10 @@ class Browsers:
     @property
     def open(self) -> int:
         return len(self._open)
+
+    def in_use(self) -> list[InUse]:
+        """The browsers that are open, each with the run that used it last."""
+        return [InUse(key, each.run_id, each.driven.pid, each.driven.running) for key, each in self._open.items()]
 
     def find(self, mark: str) -> Page:
         page = self._pages.get(mark)
@@ -161,6 +174,10 @@ class Browsers:
         for session_id, opened in tuple(self._open.items()):
             if opened.run_id == run_id:
                 self._close_later(session_id)
+
+    async def end(self, session_id: str) -> None:
+        """Close a session's browser, if it has one."""
+        await self._end(self._take(session_id))
 
     def _close_later(self, session_id: str) -> None:
         task = asyncio.ensure_future(self._end(self._take(session_id)))

@@ -52,6 +52,11 @@ class Sandbox:
         self._probed: asyncio.Task[Probe] | None = None
         self._bwrap: str | None = None
 
+    @property
+    def mark(self) -> str:
+        """What everything that this sandbox starts carries as its name, and nothing else does."""
+        return self._mourner.mark
+
     async def probe(self) -> Probe:
         """Which tier there is. Tried once, by running a command in it; everybody who asks meanwhile waits for the same answer."""
         if self._probed is None or (self._probed.done() and self._probed.cancelled()):

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from palyra.runtime.answers import Answers
     from palyra.runtime.clock import Clock
     from palyra.runtime.compacting import Compacting
+    from palyra.runtime.doctor import Doctor
     from palyra.runtime.enclosures import Enclosures
     from palyra.runtime.forking import Forking
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
+    from palyra.runtime.incidents import Incidents
     from palyra.runtime.mcp import Mcp
     from palyra.runtime.memory import Memory
     from palyra.runtime.moments import Moments
+    from palyra.runtime.notices import Notices
     from palyra.runtime.replay.replays import Replays
     from palyra.runtime.rewind import Rewinding
     from palyra.runtime.routing import Models
@@ -88,6 +91,9 @@ class Parts:
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
+    notices: "Notices"
+    incidents: "Incidents"
+    doctor: "Doctor"
     task_verbs: "TaskVerbs"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     restart: Callable[[], None]

@@ -17,6 +17,7 @@ PARAMETERS: dict[str, str] = {
     "token_id": ULID_PATTERN,
     "memory_id": ULID_PATTERN,
     "task_id": ULID_PATTERN,
+    "incident_id": ULID_PATTERN,
     "task_kind": "^[a-z][a-z0-9_.]{0,63}$",
     "artifact_id": "^[0-9a-f]{64}$",
     "position": "^[1-9][0-9]{0,14}$",

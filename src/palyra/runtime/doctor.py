@@ -1,0 +1,114 @@
+"""Looking at everything and saying what is wrong, with a fix for each; mending what can be mended without asking.
+
+A check says what it found. That it could not look is a finding too, never a failure of the whole.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.domain.errors import Conflict, NotFound, PalyraError
+from palyra.domain.events import AdminChanged
+from palyra.domain.ids import SYSTEM_TAPE
+from palyra.journal import tape
+from palyra.journal.database import Database
+
+State = Literal["ok", "warn", "fail"]
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """`warn` is worth knowing; `fail` must be mended, by `fix`. `repairable`: the daemon can do that itself, when it is told to."""
+
+    id: str
+    title: str
+    state: State
+    detail: str
+    fix: str = ""
+    repairable: bool = False
+
+
+class Diagnosis(Struct, frozen=True):
+    ok: bool
+    checks: list[Check]
+
+
+class Repair(Struct, frozen=True):
+    """What was done about one check."""
+
+    id: str
+    title: str
+    worked: bool
+    detail: str
+
+
+class Repaired(Struct, frozen=True):
+    """What was done, and how everything is afterwards."""
+
+    ok: bool
+    repairs: list[Repair]
+    checks: list[Check]
+
+
+# Looks at one thing; `deep` also where that takes long.
+Look = Callable[[bool], Awaitable[Sequence[Check]]]
+# Mends one check and says what it did; PalyraError if it cannot.
+Mend = Callable[[Check], Awaitable[str]]
+
+
+def diagnosis(checks: Sequence[Check]) -> Diagnosis:
+    return Diagnosis(all(each.state != "fail" for each in checks), list(checks))
+
+
+def unseen(name: str, error: OSError | PalyraError) -> Check:
+    """The finding that a check could not look."""
+    fix = "check who may read it, or name another home folder with --home or PALYRA_HOME"
+    if isinstance(error, PalyraError):
+        detail = error.message
+    else:
+        detail = f"{error.filename or 'a file'}: {(error.strerror or str(error)).lower()}"
+    return Check(id=name.replace(" ", "_"), title=name, state="fail", detail=detail, fix=fix)
+
+
+class Doctor:
+    """`looks` by name, in the order in which they are shown; `mends` by the first word of a check's id."""
+
+    def __init__(self, db: Database, looks: Mapping[str, Look], mends: Mapping[str, Mend]) -> None:
+        self._db = db
+        self._looks = looks
+        self._mends = mends
+
+    async def examine(self, *, deep: bool = False) -> Diagnosis:
+        found: list[Check] = []
+        for name, look in self._looks.items():
+            try:
+                found += await look(deep)
+            except (OSError, PalyraError) as error:
+                found.append(unseen(name, error))
+        return diagnosis(found)
+
+    async def repair(self, by: str, check_id: str = "") -> Repaired:
+        """Mend one check, or all that are not well and can be mended. Each is recorded."""
+        checks = (await self.examine()).checks
+        if check_id and not any(each.id == check_id for each in checks):
+            raise NotFound(f"there is no check {check_id[:64]!r}: GET /v1/doctor lists them")
+        chosen = [each for each in checks if each.repairable and each.state != "ok" and check_id in ("", each.id)]
+        if check_id and not chosen:
+            one = next(each for each in checks if each.id == check_id)
+            why = "is well" if one.state == "ok" else "cannot be mended by the daemon"
+            raise Conflict(f"{one.title} {why}: {one.fix or one.detail}")
+        repairs = [await self._mend(by, each) for each in chosen]
+        after = await self.examine()
+        return Repaired(after.ok, repairs, after.checks)
+
+    async def _mend(self, by: str, check: Check) -> Repair:
+        try:
+            repair = Repair(check.id, check.title, True, await self._mends[check.id.partition(":")[0]](check))
+        except PalyraError as error:
+            repair = Repair(check.id, check.title, False, error.message)
+        except OSError as error:
+            repair = Repair(check.id, check.title, False, f"{error.filename or check.title}: {(error.strerror or '').lower()}")
+        details = {"worked": repair.worked, "detail": repair.detail}
+        event = AdminChanged(what="daemon", action="repaired", subject=check.id, details=details)
+        await self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))
+        return repair

@@ -1,0 +1,86 @@
+"""What the watchdog sees of the processes that work for the daemon: MCP servers and browsers."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from palyra.domain import run_state
+from palyra.domain.ids import SYSTEM
+from palyra.journal import runs
+from palyra.journal.database import Database, Tx
+from palyra.runtime.mcp import Mcp
+from palyra.runtime.watchdog import Finding, Moment, Remedy, Watchdog
+
+if TYPE_CHECKING:
+    from palyra.tools.browser.browsers import Browsers, InUse
+
+
+class ServersWatched:
+    """MCP servers that are away for too long. One that is away for a moment comes back by itself."""
+
+    def __init__(self, mcp: Mcp, watchdog: Watchdog) -> None:
+        self._mcp = mcp
+        self._watchdog = watchdog
+        self._away_ms: dict[str, int] = {}
+
+    async def look(self, moment: Moment) -> Sequence[Finding]:
+        before, self._away_ms = self._away_ms, {}
+        found = []
+        for each in self._mcp.status():
+            if each.state in ("ready", "disabled"):
+                continue
+            away_ms = before[each.name] + moment.passed_ms if each.name in before else 0
+            self._away_ms[each.name] = away_ms
+            settings = self._watchdog.settings
+            restart = Remedy("restart the server", partial(self._restart, each.name), wait_ms=settings.helper_ms)
+            found.append(
+                Finding(
+                    key=f"mcp:{each.name}",
+                    domain="worker",
+                    summary=f"the MCP server {each.name} is away: {each.detail or each.state}",
+                    fix=f"palyra mcp show {each.name}",
+                    remedies=(restart,),
+                    # One whose connection has ended for good does not come back, however long one waits.
+                    certain=each.state in ("failed", "stopped") or away_ms >= settings.helper_ms,
+                )
+            )
+        return found
+
+    async def _restart(self, name: str) -> str:
+        return f"it was started anew, and is {(await self._mcp.restart(SYSTEM, name)).state}"
+
+
+class BrowsersWatched:
+    """Browsers that died, and those whose run has ended."""
+
+    def __init__(self, db: Database, browsers: "Browsers") -> None:
+        self._db = db
+        self._browsers = browsers
+
+    async def look(self, moment: Moment) -> Sequence[Finding]:
+        used = self._browsers.in_use()
+        if not used:
+            return []
+        over = await self._db.read(lambda tx: _over(tx, [each.run_id for each in used]))
+        return [self._useless(each, leaked=each.run_id in over) for each in used if not each.running or each.run_id in over]
+
+    def _useless(self, used: "InUse", *, leaked: bool) -> Finding:
+        what = "is still open, though its run has ended" if leaked else "has died"
+
+        async def close() -> str:
+            await self._browsers.end(used.session_id)
+            return "it was closed; the next page opens another"
+
+        return Finding(
+            key=f"browser:{used.session_id}:{used.pid}",
+            domain="browser",
+            summary=f"the browser of session {used.session_id} {what}",
+            fix="it is closed when the daemon stops",
+            remedies=(Remedy("close the browser", close),),
+        )
+
+
+def _over(tx: Tx, run_ids: list[str]) -> set[str]:
+    """Of these runs, those that have ended."""
+    found = [(run_id, runs.find(tx, run_id)) for run_id in run_ids]
+    return {run_id for run_id, run in found if run is None or run.state in run_state.TERMINAL}

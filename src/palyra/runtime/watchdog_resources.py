@@ -1,0 +1,143 @@
+"""What the watchdog sees of the machine: room on the disk, the journal's log, leftover files and processes of daemons that died."""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from palyra.domain.events import Domain
+from palyra.domain.hands import everyday
+from palyra.journal.database import Database
+from palyra.runtime import doctor_home, leftovers, orphans
+from palyra.runtime.clock import Clock
+from palyra.runtime.watchdog import Finding, Healing, Moment, Remedy, Watchdog
+from palyra.tools.sandbox.watching import free
+
+log = logging.getLogger("palyra.watchdog")
+
+
+class ResourcesWatched:
+    """All of it is files, so it is looked at on a thread, in one go."""
+
+    def __init__(self, db: Database, clock: Clock, home: Path, journal: Path, mark: str, watchdog: Watchdog) -> None:
+        self._db = db
+        self._clock = clock
+        self._home = home
+        self._journal = journal
+        self._marks = orphans.Marks(home, mark)
+        self._watchdog = watchdog
+        # Marks of daemons before this one whose processes may still be there.
+        self._dead: list[str] | None = None
+
+    def begin(self) -> None:
+        """Before anything is started that carries our mark."""
+        try:
+            self._marks.keep()
+        except OSError as error:
+            log.warning("the mark of this daemon's processes could not be kept: %s", error)
+
+    async def look(self, moment: Moment) -> Sequence[Finding]:
+        found = await everyday.do(self._look, self._watchdog.settings, moment.now_ms)
+        trouble = self._db.trouble
+        if trouble is not None:
+            found.append(self._refused(trouble))
+        return found
+
+    def _look(self, settings: Healing, now_ms: int) -> list[Finding]:
+        return [*self._room(settings), *self._log(settings), *self._left(now_ms), *self._orphans()]
+
+    # --- room ---------------------------------------------------------------------------------------------------------
+
+    def _refused(self, trouble: Exception) -> Finding:
+        """The store said no to the last that was written."""
+        full = "disk is full" in str(trouble)
+        return Finding(
+            key="resource:full" if full else "resource:store",
+            domain="resource" if full else "journal",
+            summary=f"the journal cannot be written: {trouble}",
+            severity="critical",
+            fix="make room where the home folder lies" if full else "see what is wrong with the disk",
+            remedies=(self._make_room(),),
+        )
+
+    def _room(self, settings: Healing) -> list[Finding]:
+        left = free(str(self._home))
+        if left >= settings.free_bytes:
+            return []
+        return [
+            Finding(
+                key="resource:disk",
+                domain="resource",
+                summary=f"only {doctor_home.size(left)} are free for {self._home}",
+                severity="error",
+                fix="make room, or move the home folder with PALYRA_HOME",
+                remedies=(self._make_room(),),
+            )
+        ]
+
+    def _make_room(self) -> Remedy:
+        def clear() -> str:
+            removed = leftovers.remove(self._home, leftovers.unfinished(self._home, self._clock.now_ms()))
+            return f"{removed}; {doctor_home.fold(self._journal)}"
+
+        return Remedy("make room", partial(_on_thread, clear))
+
+    def _log(self, settings: Healing) -> list[Finding]:
+        size = doctor_home.log_size(self._journal)
+        if size <= settings.log_bytes:
+            return []
+        return [
+            Finding(
+                key="resource:log",
+                domain="journal",
+                summary=f"the journal's log has grown to {doctor_home.size(size)}",
+                fix="palyra doctor --repair folds it",
+                remedies=(Remedy("fold the log", partial(_on_thread, partial(doctor_home.fold, self._journal))),),
+            )
+        ]
+
+    # --- what was left ------------------------------------------------------------------------------------------------
+
+    def _left(self, now_ms: int) -> list[Finding]:
+        found = []
+        if stale := leftovers.stale_pid_files(self._home):
+            found.append(self._files("resource:pid", "resource", "files of a process that is gone", stale))
+        if unfinished := leftovers.unfinished(self._home, now_ms):
+            found.append(self._files("resource:unfinished", "artifact", "files that nobody goes on writing", unfinished))
+        return found
+
+    def _files(self, key: str, domain: Domain, what: str, paths: list[Path]) -> Finding:
+        names = ", ".join(str(path.relative_to(self._home)) for path in paths)
+        return Finding(
+            key=key,
+            domain=domain,
+            summary=f"{what} are left in the home folder: {names}",
+            severity="info",
+            fix="palyra doctor --repair removes them",
+            remedies=(Remedy("remove the files", partial(_on_thread, partial(leftovers.remove, self._home, paths))),),
+        )
+
+    def _orphans(self) -> list[Finding]:
+        """Once nothing of a dead daemon is found, nothing of it can come any more, and it is forgotten."""
+        if self._dead is None:
+            self._dead = self._marks.dead()
+        pids = orphans.carrying(self._dead)
+        if not pids:
+            self._marks.forget(self._dead)
+            self._dead = []
+            return []
+        end = partial(_on_thread, partial(doctor_home.end_orphans, self._home, self._marks.own))
+        return [
+            Finding(
+                key="resource:orphans",
+                domain="resource",
+                summary=f"processes outlived the daemon that started them: {', '.join(map(str, pids))}",
+                severity="error",
+                fix="palyra doctor --repair ends them",
+                remedies=(Remedy("end the processes", end),),
+            )
+        ]
+
+
+async def _on_thread(work: Callable[[], str]) -> str:
+    return await everyday.do(work)
