@@ -138,9 +138,9 @@ class Database:
         # How many transactions were committed, and how many steps were in them; written by the writer thread only.
         self.commits = 0
         self.steps = 0
-        self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
         # Why the last that was written could not be; None once something could.
         self.trouble: Exception | None = None
+        self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
         self.on_signal: Callable[[tuple[str, ...]], None] = lambda kinds: None
 
     def open(self) -> None:
@@ -251,8 +251,8 @@ class Database:
                 connection.commit()
             self.commits += 1
             self.steps += len(batch)
-        except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self.trouble = None
+        except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
 
     def _run_alone(self, connection: Connection, job: _Job) -> None:
@@ -286,8 +286,8 @@ class Database:
     def _fail(self, batch: list[_Job], error: Exception) -> None:
         """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
         connection, self._connection = self._connection, None
-        if connection is not None:
         self.trouble = self._ours(error)
+        if connection is not None:
             for give_up in (connection.rollback, connection.close):
                 try:
                     give_up()
