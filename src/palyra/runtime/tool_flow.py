@@ -5,7 +5,7 @@ denied ones too.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from hashlib import sha256
 from itertools import takewhile
@@ -154,7 +154,8 @@ class ToolFlow:
 
         tasks = [asyncio.ensure_future(one(call)) for call in calls]
         try:
-            await run.interruptible(_all(tasks))
+            done: asyncio.Future[Any] = tasks[0] if len(tasks) == 1 else asyncio.gather(*tasks)
+            await run.interruptible(done)
         except Interrupted:
             # Some may have finished in the same moment; what is on the tape by now is not said again.
             await asyncio.wait(tasks)
@@ -388,10 +389,6 @@ def _files(call: CallProgress) -> Label:
     """The label of something that shows the files of a call."""
     scope = call.proposed.scope if call.proposed else Scope()
     return labels.private(*(f"file:{path.removeprefix(scope.workspace + '/')}" for path in scope.paths))
-
-
-async def _all(tasks: Sequence[asyncio.Future[ToolFinished]]) -> None:
-    await asyncio.gather(*tasks)
 
 
 def _changes(data: Any) -> tuple[FileChange, ...]:

@@ -28,7 +28,7 @@ class Working:
         self._db = db
         self.live = live
         self.run_id = run_id
-        self._inner: asyncio.Task[Any] | None = None
+        self._inner: asyncio.Future[Any] | None = None
         self._interrupting = False
         # Which surroundings of the prompt this run's steps have put into the store.
         self.surroundings = ""
@@ -92,12 +92,12 @@ class Working:
         self._inner.cancel()
         return True
 
-    async def interruptible(self, work: Coroutine[Any, Any, T], *, breakable: bool = False) -> T:
+    async def interruptible(self, work: "Coroutine[Any, Any, T] | asyncio.Future[T]", *, breakable: bool = False) -> T:
         """Do something that an interrupt may end; raises Interrupted then, and CancelledError when the run is cancelled.
 
         What is `breakable` may also be broken off: then it raises the error it was broken off with.
         """
-        task = asyncio.create_task(work)
+        task = asyncio.ensure_future(work)
         self._inner, self._interrupting, self._breakable, self._broken_off = task, False, breakable, None
         try:
             return await task

@@ -58,15 +58,7 @@ async def session_events(call: Call[Watch, Nothing]) -> Streaming:
     batches = call.parts.gateway.watch(call.principal, session_id, after, look, glance)
     # Before the stream begins an error can still be an answer.
     first = await anext(batches)
-    return Streaming(SSE, _frames(_again(first, batches), until, found[0]), HEARTBEAT)
-
-
-async def _again(first: Sequence[tuple[int, bytes]], rest: Batches) -> Batches:
-    async with aclosing(cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", rest)) as source:
-        if first:
-            yield first
-        async for batch in source:
-            yield batch
+    return Streaming(SSE, _frames(batches, until, found[0], first), HEARTBEAT)
 
 
 async def all_events(call: Call[WatchAll, Nothing]) -> Streaming:
@@ -109,22 +101,24 @@ def _check_cursor(after: int, head: int) -> None:
         )
 
 
-async def _frames(batches: Batches, until: str, cursor: Cursor) -> AsyncGenerator[bytes, None]:
-    if cursor.last is not None and cursor.after >= cursor.last:
-        return
+async def _frames(
+    batches: Batches, until: str, cursor: Cursor, first: Sequence[tuple[int, bytes]] = ()
+) -> AsyncGenerator[bytes, None]:
     wanted = until.encode()
     async with aclosing(cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", batches)) as source:
-        async for batch in source:
-            if not wanted:
-                yield b"".join([frame(number, wire) for number, wire in batch])
-                continue
+        if cursor.last is not None and cursor.after >= cursor.last:
+            return
+        batch: Sequence[tuple[int, bytes]] | None = first
+        while batch is not None:
             frames: list[bytes] = []
             for number, wire in batch:
                 frames.append(frame(number, wire))
-                if ends(wire, number, wanted) or number == cursor.last:
+                if number and wanted and (number == cursor.last or ends(wire, number, wanted)):
                     yield b"".join(frames)
                     return
-            yield b"".join(frames)
+            if frames:
+                yield b"".join(frames)
+            batch = await anext(source, None)
 
 
 def frame(number: int, wire: bytes) -> bytes:
