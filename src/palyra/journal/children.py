@@ -109,6 +109,15 @@ def tree(tx: Tx, session_id: str) -> list[Agent]:
     return [Agent(**dict(zip(Agent.__struct_fields__, row, strict=True))) for row in rows]
 
 
+def root(tx: Tx, session_id: str) -> str:
+    """The session that a person began and that this one works for; itself, if nobody spawned it."""
+    while row := tx.one(
+        "SELECT r.session_id FROM sessions s JOIN runs r ON r.run_id = s.parent_run_id WHERE s.session_id = :id", id=session_id
+    ):
+        session_id = str(row[0])
+    return session_id
+
+
 # --- what a run came to -----------------------------------------------------------------------------------------------
 
 

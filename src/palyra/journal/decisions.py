@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain import events
 from palyra.domain.errors import NotFound
 from palyra.domain.events import ApprovalRequested, ApprovalResolved, ToolDecided, ToolFinished, ToolProposed, ToolStarted
 from palyra.domain.ids import CallId
+from palyra.journal import children
 from palyra.journal.database import Tx
 
 _KINDS = "('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')"
@@ -113,7 +115,7 @@ def find(tx: Tx, call_id: str) -> Recorded:
 
 
 class Counts(Struct, frozen=True):
-    """What a session has done since its conversation began: calls, commands, and the files it changed."""
+    """What a session has done since its conversation began, with all its subagents: calls, commands, and the files it changed."""
 
     calls: int
     commands: int
@@ -121,11 +123,15 @@ class Counts(Struct, frozen=True):
 
 
 def counts(tx: Tx, session_id: str) -> Counts:
+    root = children.root(tx, session_id)
+    below = [agent.session_id for agent in children.tree(tx, root)]
     rows = tx.all(
-        """SELECT body FROM entries WHERE tape = :tape AND kind IN ('tool.proposed', 'tool.started', 'tool.finished')
-            AND seq > coalesce((SELECT max(seq) FROM entries WHERE tape = :tape AND kind = 'session.reset'), 0)
-        ORDER BY seq""",
-        tape=session_id,
+        """SELECT body FROM entries WHERE tape IN (SELECT value FROM json_each(:tapes))
+            AND kind IN ('tool.proposed', 'tool.started', 'tool.finished')
+            AND position > coalesce((SELECT max(position) FROM entries WHERE tape = :root AND kind = 'session.reset'), 0)
+        ORDER BY position""",
+        tapes=msgspec.json.encode([root, *below]).decode(),
+        root=root,
     )
     proposed: dict[CallId, ToolProposed] = {}
     files: dict[CallId, tuple[str, ...]] = {}
