@@ -5,7 +5,7 @@ denied ones too.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import takewhile
