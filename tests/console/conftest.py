@@ -21,7 +21,14 @@ def script(folder: Path) -> dict[str, Any]:
         "hello": [{"text": ["Hello ", "from **the script**."], "reasoning": "They greet me."}],
         "code": [{"text": "Look:\n\n```python\nprint('hi')\n```\n"}],
         "slow": [{"text": ["The beginning is here, ", "and the end."], "hold": str(folder / "slow"), "hold_after": 1}],
-        "long": [{"text": ["It starts with this, ", "and it stops."], "hold": str(folder / "long"), "hold_after": 1}],
+        "long": [
+            {
+                "reasoning": "One word after the other.",
+                "text": ["It starts with this, ", "and it stops."],
+                "hold": str(folder / "long"),
+                "hold_after": 1,
+            }
+        ],
         "never": [{"text": ["Never will this be ", "done."], "hold": str(folder / "never"), "hold_after": 1}],
         "write": [{"text": "I write.", "calls": [WRITE]}, {"text": "It is settled."}],
         "two": [

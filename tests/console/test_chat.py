@@ -54,6 +54,9 @@ def test_a_page_that_is_loaded_again_in_mid_run_goes_on(somebody: Person, releas
     say(page, "long")
     expect(page.get_by_text("It starts with")).to_be_visible()
     page.reload()
+    # What was said before the page was there, also what it thought.
+    expect(page.get_by_text("It starts with")).to_be_visible()
+    expect(page.get_by_text("One word after the")).to_be_attached()
     expect(page.locator(".meter .badge")).to_have_text("working")
     release("long")
     expect(page.get_by_text("It starts with this, and it stops.")).to_be_visible()
@@ -152,9 +155,12 @@ def test_an_earlier_message_is_edited_in_a_branch_and_the_session_stays(somebody
     say(page, "hello")
     page.wait_for_url(lambda url: url != before)
     expect(page.get_by_text("This continues another session.")).to_be_visible()
-    expect(page.get_by_role("article", name="You")).to_have_count(1)
+    # What it shares with the other session is shown before, and belongs to that one.
+    expect(page.locator(".item.shared").get_by_role("article", name="You")).to_have_text(re.compile("^hello"))
+    expect(page.locator(".item:not(.shared)").get_by_role("article", name="You")).to_have_count(1)
+    expect(page.locator(".item.shared").get_by_role("button", name="Edit in a new branch")).to_have_count(0)
     page.get_by_role("link", name="Open that session").click()
-    expect(page.get_by_role("article", name="You")).to_have_count(2)
+    expect(page.get_by_role("article", name="You")).to_have_text([re.compile("^hello"), re.compile("^code")])
 
 
 def test_sessions_are_found_by_what_was_said_and_saved_as_a_file(somebody: Person) -> None:
@@ -181,7 +187,19 @@ def test_what_happens_elsewhere_shows_up_by_itself(somebody: Person) -> None:
     assert serious(page) == []
 
 
-def test_a_long_session_shows_its_end_first_and_its_beginning_when_asked(somebody: Person) -> None:
+def test_what_waits_its_turn_is_taken_back(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "never")
+    expect(page.get_by_text("Never will")).to_be_visible()
+    say(page, "hello")
+    waiting = page.get_by_role("article", name="You").last
+    expect(waiting).to_contain_text("waits its turn")
+    waiting.get_by_role("button", name="Take it back").click()
+    expect(page.get_by_text("waits its turn")).to_have_count(0)
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+
+
+def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(somebody: Person) -> None:
     session = somebody.daemon.post("/v1/sessions")["session_id"]
     somebody.daemon.run("code", session)
     while somebody.daemon.get(f"/v1/sessions/{session}")["head_seq"] <= 520:
@@ -189,10 +207,17 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_asked(somebod
     page = somebody.log_in(f"/#/chat/{session}")
     messages = page.get_by_role("article", name="You")
     expect(messages.last).to_contain_text("hello")
-    expect(messages.first).not_to_contain_text("code")
-    page.get_by_role("button", name="Load earlier").click()
+    expect(messages.last).to_be_in_viewport()
+    assert messages.count() < 40, "only what is looked at is drawn"
+    log = page.get_by_role("log")
+    log.focus()
+    log.press("Home")
+    expect(page.get_by_role("button", name="Load earlier")).to_have_count(0)
+    log.press("Home")
     expect(messages.first).to_contain_text("code")
-    shown = messages.count()
-    say(page, "hello")
-    expect(messages).to_have_count(shown + 1)
+    expect(messages.first).to_be_in_viewport()
+    say(page, "hello again")
+    log.press("End")
+    expect(messages.last).to_contain_text("hello again")
+    expect(messages.last).to_be_in_viewport()
     ended(page)

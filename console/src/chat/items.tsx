@@ -13,18 +13,22 @@ import { ApprovalCard } from "./approval";
 import { editing } from "./composing";
 import { retry } from "./verbs";
 
-export function Drawn({ item, conversation }: { item: Item; conversation: Conversation }): VNode {
-  item.tick.value; // Redrawn when this changes, and only then.
+/** `shared`: of the session that this one continues; it is read here, and acted upon there. */
+export function Drawn({ item, conversation, shared = false }: { item: Item; conversation: Conversation; shared?: boolean }): VNode {
+  // Redrawn when this changes, and only then. What is drawn inside has it too: the item is the same object before and after.
+  const tick = item.tick.value;
   const inside =
-    item.kind === "user" ? <User item={item} conversation={conversation} />
-    : item.kind === "reply" ? <Reply item={item} />
-    : item.kind === "tool" ? <Tool item={item} conversation={conversation} />
-    : <Notice item={item} conversation={conversation} />;
-  return <div class={item.gone ? "item gone" : "item"} data-seq={item.seq}>{inside}</div>;
+    item.kind === "user" ? <User tick={tick} item={item} conversation={conversation} shared={shared} />
+    : item.kind === "reply" ? <Reply tick={tick} item={item} />
+    : item.kind === "tool" ? <Tool tick={tick} item={item} conversation={conversation} />
+    : <Notice tick={tick} item={item} conversation={conversation} />;
+  return <div class={`item${item.gone ? " gone" : ""}${shared ? " shared" : ""}`} data-seq={item.seq}>{inside}</div>;
 }
 
-function User({ item, conversation }: { item: UserItem; conversation: Conversation }): VNode {
+function User({ item, conversation, shared }: { tick: number; item: UserItem; conversation: Conversation; shared: boolean }): VNode {
   const { event } = item;
+  const [error, setError] = useState("");
+  const takeBack = () => void post(`/v1/runs/${item.runId}/cancel`, {}).catch((failure: unknown) => setError(wordsOf(failure)));
   return (
     <article class="user" aria-label="You">
       <div class="bubble" dir="auto">{event.text}</div>
@@ -35,8 +39,10 @@ function User({ item, conversation }: { item: UserItem; conversation: Conversati
       <div class="row tools">
         <time title={when(item.time)}>{new Date(item.time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</time>
         {event.mode === "steer" && <Badge>added while it worked</Badge>}
+        {item.queued && <><Badge>waits its turn</Badge><button type="button" class="quiet small" onClick={takeBack}>Take it back</button></>}
+        <Problem text={error} />
         <Copy text={event.text} />
-        <button type="button" class="quiet small" onClick={() => (editing.value = { sessionId: conversation.id, at: item.acceptedSeq - 1, text: event.text })}>Edit in a new branch</button>
+        {!shared && <button type="button" class="quiet small" onClick={() => (editing.value = { sessionId: conversation.id, at: item.acceptedSeq - 1, text: event.text })}>Edit in a new branch</button>}
       </div>
     </article>
   );
@@ -56,18 +62,17 @@ export function Attached({ attachments, sessionId }: { attachments: readonly Att
   );
 }
 
-function Reply({ item }: { item: ReplyItem }): VNode {
+function Reply({ item }: { tick: number; item: ReplyItem }): VNode {
   const used = item.event?.usage;
   return (
     <article class="reply" aria-label="Palyra" aria-busy={item.live}>
       {item.reasoning && (
         <details class="reasoning">
           <summary>{item.live && !item.text ? "Thinking…" : "How it thought about this"}</summary>
-          <Markdown text={item.reasoning} />
+          <Markdown text={item.reasoning} live={item.live} />
         </details>
       )}
-      {item.partial && item.live && <p class="hint">The beginning follows when this reply is complete.</p>}
-      <Markdown text={item.text} />
+      <Markdown text={item.text} live={item.live} />
       {item.live && <p class="working" aria-hidden="true">{item.preparing ? "Preparing the next step" : ""}<i /><i /><i /></p>}
       {item.event && (
         <div class="row tools">
@@ -99,7 +104,7 @@ function summary(item: ToolItem): string {
   return visible(String(values[0] ?? "")).split("\n")[0]!.slice(0, 120);
 }
 
-function Tool({ item, conversation }: { item: ToolItem; conversation: Conversation }): VNode {
+function Tool({ tick, item, conversation }: { tick: number; item: ToolItem; conversation: Conversation }): VNode {
   const [words, tone] = stateOf(item);
   const { finished, approval } = item;
   const asks = approval && !item.resolved && !finished;
@@ -107,8 +112,8 @@ function Tool({ item, conversation }: { item: ToolItem; conversation: Conversati
   return (
     <article class="tool" aria-label={`Step: ${toolWords(item.proposed.tool)}`}>
       {asks && <ApprovalCard key={approval.approval_id} request={approval} arguments={item.proposed.arguments} />}
-      <details open={!!item.startedMs && !finished && !!item.output}>
-        <summary>
+      <details open={item.opened ?? (!!item.startedMs && !finished && !!item.output)}>
+        <summary onClick={(event) => (item.opened = !(event.currentTarget.parentElement as HTMLDetailsElement).open)}>
           <span class={`dot ${tone}`} aria-hidden="true" />
           <span class="tool-name" title={item.proposed.tool}>{toolWords(item.proposed.tool)}</span>
           <bdi class="tool-what mono">{summary(item)}</bdi>
@@ -119,6 +124,7 @@ function Tool({ item, conversation }: { item: ToolItem; conversation: Conversati
           {!!finished?.duration_ms && <span>{lasting(finished.duration_ms)}</span>}
           {tier && tier !== "none" && <span title="How strictly it was kept apart from the rest of the machine; C is the strictest">sandbox {tier}</span>}
           <Labels label={finished?.label} />
+          <Cost item={item} />
           {item.decided && <span>{visible(item.decided.reason)}</span>}
           {item.resolved && <span>{item.resolved.decision === "allow" ? "you allowed it" : item.resolved.decision === "deny" ? "you denied it" : item.resolved.decision}</span>}
         </div>
@@ -128,15 +134,29 @@ function Tool({ item, conversation }: { item: ToolItem; conversation: Conversati
         {finished?.text && <Output text={visible(finished.text)} label="result" />}
         <Attached attachments={finished?.images ?? []} sessionId={conversation.id} />
         {finished?.artifact && <p><a href={withKey(`/v1/sessions/${conversation.id}/artifacts/${finished.artifact}`)} download="result.txt">Download the whole result ({size(finished.size ?? 0)})</a></p>}
-        {(finished?.changes?.length ?? 0) > 0 && <Changes item={item} conversation={conversation} />}
+        {(finished?.changes?.length ?? 0) > 0 && <Changes tick={tick} item={item} conversation={conversation} />}
       </details>
     </article>
   );
 }
 
+/** What it cost to ask for this step, shared with the others of the same turn, and what another agent spent on it. */
+function Cost({ item }: { item: ToolItem }): VNode | null {
+  const used = item.askedIn?.usage;
+  const spent = item.finished?.agent?.cost_microusd ?? 0;
+  const cost = (item.askedIn?.cost_microusd ?? 0) + spent;
+  if (!used && !cost) return null;
+  const others = (item.askedIn?.calls?.length ?? 1) - 1;
+  return (
+    <span title={`The turn of the model that asked for this${others ? ` and ${others} more` : ""}${spent ? ", and what another agent spent on it" : ""}`}>
+      {used ? `${count(used.input_tokens ?? 0)} in, ${count(used.output_tokens ?? 0)} out` : ""}{cost ? `${used ? ", " : ""}${money(cost)}` : ""}
+    </span>
+  );
+}
+
 interface UndoPreview { diff?: string; changes?: { path: string; change: string }[] }
 
-function Changes({ item, conversation }: { item: ToolItem; conversation: Conversation }): VNode {
+function Changes({ item, conversation }: { tick: number; item: ToolItem; conversation: Conversation }): VNode {
   const [preview, setPreview] = useState<UndoPreview | undefined>();
   const [error, setError] = useState("");
   const undo = async (dry: boolean) => {
@@ -160,7 +180,7 @@ function Changes({ item, conversation }: { item: ToolItem; conversation: Convers
   );
 }
 
-function Notice({ item, conversation }: { item: NoticeItem; conversation: Conversation }): VNode {
+function Notice({ item, conversation }: { tick: number; item: NoticeItem; conversation: Conversation }): VNode {
   return (
     <div class={`notice ${item.tone}`}>
       <span dir="auto">{item.text}</span>

@@ -1,7 +1,7 @@
 // The chat: sessions on the left, the open one beside them.
 import { computed } from "@preact/signals";
 import type { VNode } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { get, wordsOf } from "../core/api";
 import type { Conversation } from "../core/conversation";
 import { argument, href } from "../core/router";
@@ -11,9 +11,9 @@ import { Badge, Empty, Problem, spoken } from "../ui/parts";
 import type { Said, SaidPage } from "../types";
 import { Composer } from "./composer";
 import { Drawn } from "./items";
+import { Scroll } from "./scroll";
 import { archive, exported, rename } from "./verbs";
 
-const SHOWN_AT_FIRST = 150;
 const SEARCH_MS = 250;
 
 export function ChatPage(): VNode {
@@ -146,35 +146,26 @@ function Meter({ conversation }: { conversation: Conversation }): VNode | null {
 }
 
 function Items({ conversation }: { conversation: Conversation }): VNode {
-  const [most, setMost] = useState(SHOWN_AT_FIRST);
-  const pane = useRef<HTMLDivElement>(null);
-  const inner = useRef<HTMLDivElement>(null);
-  const pinned = useRef(true);
+  const [loading, setLoading] = useState(false);
+  const [error, setError] = useState("");
   const items = conversation.items.value;
-  const shown = items.slice(-most);
-  // Follow what grows, unless the person has scrolled away from the end.
-  useLayoutEffect(() => {
-    const box = pane.current!;
-    const follow = () => pinned.current && (box.scrollTop = box.scrollHeight);
-    const watcher = new ResizeObserver(follow);
-    watcher.observe(inner.current!);
-    return () => watcher.disconnect();
-  }, []);
-  const scrolled = () => {
-    const box = pane.current!;
-    pinned.current = box.scrollHeight - box.scrollTop - box.clientHeight < 48;
+  const shared = conversation.before.value;
+  const rows = useMemo(() => [...(shared?.items.value ?? []).map((item) => ({ item, conversation: shared! })), ...items.map((item) => ({ item, conversation }))], [items, shared]);
+  const more = conversation.from.value > 1;
+  const earlier = () => {
+    if (!more || loading) return;
+    setLoading(true);
+    void showEarlier(conversation).then(() => setError(""), (failure: unknown) => setError(wordsOf(failure))).finally(() => setLoading(false));
   };
-  const hidden = items.length - shown.length;
   return (
-    <div class="items" ref={pane} onScroll={scrolled} tabIndex={0} role="log" aria-live="off" aria-label="What was said and done">
-      <div class="items-inner" ref={inner}>
-        {hidden > 0 ? <button type="button" class="quiet" onClick={() => setMost(most + SHOWN_AT_FIRST)}>Show {Math.min(hidden, SHOWN_AT_FIRST)} earlier</button>
-          : conversation.from.value > 1 ? <button type="button" class="quiet" onClick={() => { setMost(most + SHOWN_AT_FIRST); void showEarlier(conversation); }}>Load earlier</button> : null}
+    <Scroll rows={rows} draw={(row) => <Drawn item={row.item} conversation={row.conversation} shared={row.conversation !== conversation} />}
+      onTop={() => !error && earlier()} onLook={(back) => (conversation.lookingBack = back)}
+      before={<>
+        <Problem text={error} />
+        {more && <button type="button" class="quiet" disabled={loading} onClick={earlier}>{loading ? "Loading…" : "Load earlier"}</button>}
         {!conversation.ready.value && !openError.value && <p class="hint">Loading…</p>}
-        {shown.map((item) => <Drawn key={item.key} item={item} conversation={conversation} />)}
-        <Working conversation={conversation} />
-      </div>
-    </div>
+      </>}
+      after={<Working conversation={conversation} />} />
   );
 }
 

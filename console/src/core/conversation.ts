@@ -29,6 +29,8 @@ export interface UserItem extends Base {
   kind: "user";
   event: InputReceived;
   acceptedSeq: number;
+  /** Its run has not begun. */
+  queued: boolean;
 }
 export interface ReplyItem extends Base {
   kind: "reply";
@@ -37,8 +39,8 @@ export interface ReplyItem extends Base {
   reasoning: string;
   preparing: boolean;
   live: boolean;
-  /** Its beginning was missed; it comes with the whole. */
-  partial: boolean;
+  /** The connection is new: what was heard before is told anew, from the beginning. */
+  stale: boolean;
   event: ModelReplied | undefined;
 }
 export interface ToolItem extends Base {
@@ -52,6 +54,10 @@ export interface ToolItem extends Base {
   output: string;
   finished?: ToolFinished;
   undone: boolean;
+  /** The turn that asked for it, with its tokens and cost; shared by all that it asked for. */
+  askedIn: ModelReplied | undefined;
+  /** Whether somebody opened or closed it. */
+  opened: boolean | undefined;
 }
 export interface NoticeItem extends Base {
   kind: "notice";
@@ -77,6 +83,9 @@ export interface RunView {
 }
 
 const MOST_OUTPUT = 200_000;
+/** So many entries are kept while somebody looks at the end; older ones are fetched again when they are looked for. */
+const MOST_KEPT = 4_000;
+const KEPT_AFTER = 1_000;
 
 export class Conversation {
   readonly items = signal<Item[]>([]);
@@ -85,37 +94,62 @@ export class Conversation {
   readonly ready = signal(false);
   /** The first entry that was loaded; what lies before it can be fetched. */
   readonly from = signal(0);
+  /** Of a branch: the end of what it shares with the session that it continues. */
+  readonly before = signal<Conversation | undefined>(undefined);
   cursor = 0;
+  /** Whether somebody looks at something before the end: then nothing of it is let go. */
+  lookingBack = false;
+  private entries: Entry[] = [];
   private list: Item[] = [];
   private readonly byKey = new Map<string, Item>();
   private readonly runs = new Map<string, RunView>();
+  private readonly askedIn = new Map<string, ModelReplied>();
   private readonly dirty = new Set<Item>();
   private structure = false;
   private runDirty = false;
   private scheduled = false;
-  /** When this connection began, and when a run last moved: a turn that began before the connection has deltas that nobody heard. */
-  private joinedMs = 0;
-  private movedMs = 0;
 
   constructor(readonly id: string) {}
 
-  /** Begin again from these entries, for instance because earlier ones were fetched. */
+  /** Begin with these entries. */
   load(entries: readonly Entry[]): void {
+    this.fold([...entries]);
+    this.flush();
+    this.ready.value = true;
+  }
+
+  /** Entries from before those that are there. What is being said meanwhile goes on. */
+  prepend(earlier: readonly Entry[]): void {
+    const first = this.entries[0]?.seq ?? this.cursor + 1;
+    const spoken = this.list.filter((item): item is ReplyItem => item.kind === "reply" && item.live);
+    const outputs = new Map(this.list.flatMap((item) => (item.kind === "tool" && item.output ? [[item.key, item.output]] : [])));
+    this.fold([...earlier.filter((entry) => entry.seq < first), ...this.entries]);
+    for (const item of spoken) if (!this.byKey.has(item.key)) this.add(item);
+    for (const [key, output] of outputs) {
+      const item = this.byKey.get(key);
+      if (item?.kind === "tool" && !item.finished) item.output = output;
+    }
+    this.flush();
+  }
+
+  private fold(entries: Entry[]): void {
+    const cursor = this.cursor;
+    this.entries = [];
     this.list = [];
     this.byKey.clear();
     this.runs.clear();
+    this.askedIn.clear();
     this.cursor = Math.max(0, (entries[0]?.seq ?? 1) - 1);
     this.from.value = this.cursor + 1;
     for (const entry of entries) this.entry(entry);
+    this.cursor = Math.max(this.cursor, entries.length ? 0 : cursor);
     this.structure = this.runDirty = true;
-    this.flush();
-    this.ready.value = true;
   }
 
   entry(entry: Entry): void {
     if (entry.seq <= this.cursor) return;
     this.cursor = entry.seq;
-    if (entry.run_id && entry.kind !== "input.received") this.movedMs = entry.time_ms;
+    this.entries.push(entry);
     this.apply(entry, entry.event as AnyEvent);
     this.schedule();
   }
@@ -124,6 +158,8 @@ export class Conversation {
     if (event.kind === "model.delta") {
       const reply = this.reply(event.run_id, event.turn);
       if (reply.event) return;
+      if (event.whole || reply.stale) reply.text = reply.reasoning = "";
+      reply.stale = false;
       reply.text += event.text ?? "";
       reply.reasoning += event.reasoning ?? "";
       if (event.call) reply.preparing = true;
@@ -138,29 +174,28 @@ export class Conversation {
   }
 
   resumed(): void {
-    for (const item of this.list)
-      if (item.kind === "reply" && item.live) {
-        item.text = item.reasoning = "";
-        item.partial = true;
-        this.dirty.add(item);
-      }
-    this.joinedMs = Date.now();
-    this.schedule();
+    for (const item of this.list) if (item.kind === "reply" && item.live) item.stale = true;
+  }
+
+  /** A conversation that goes on for days must not grow with it. */
+  private letGo(): void {
+    if (this.entries.length <= MOST_KEPT || this.lookingBack) return;
+    const spoken = this.list.filter((item): item is ReplyItem => item.kind === "reply" && item.live);
+    this.fold(this.entries.slice(-KEPT_AFTER));
+    for (const item of spoken) if (!this.byKey.has(item.key)) this.add(item);
   }
 
   // --- folding -------------------------------------------------------------------------------------------------------
 
   private apply(entry: Entry, event: AnyEvent): void {
-    const run = entry.run_id ? this.runs.get(entry.run_id) : undefined;
+    const run = entry.run_id ? this.runOf(entry) : undefined;
     switch (event.kind) {
       case "run.accepted":
-        this.runs.set(entry.run_id!, {
-          runId: entry.run_id!, state: "accepted", acceptedSeq: entry.seq, startedMs: entry.time_ms, endedMs: 0,
-          input: 0, output: 0, cost: 0, context: 0, budget: 0, model: event.model ?? "",
-        });
+        Object.assign(run!, { state: "accepted", model: event.model ?? "" });
         break;
       case "run.started":
         if (run) Object.assign(run, { state: "in_progress", startedMs: entry.time_ms });
+        this.unqueue(entry.run_id);
         break;
       case "run.resumed":
         if (run) run.state = "in_progress";
@@ -178,7 +213,7 @@ export class Conversation {
         this.notice(entry, "warn", event.reason && event.reason !== "cancelled" ? `Stopped: ${event.reason}` : "Stopped.", { retry: true });
         break;
       case "input.received":
-        this.add({ ...this.base(entry, `in${entry.seq}`), kind: "user", event, acceptedSeq: run?.acceptedSeq ?? entry.seq });
+        this.add({ ...this.base(entry, `in${entry.seq}`), kind: "user", event, acceptedSeq: run?.acceptedSeq ?? entry.seq, queued: run?.state === "accepted" });
         break;
       case "input.assembled":
         if (run) Object.assign(run, { context: event.tokens, budget: event.budget });
@@ -217,12 +252,26 @@ export class Conversation {
     this.runDirty = true;
   }
 
+  /** The run of an entry. One that began before what is kept is seen from where that begins. */
+  private runOf(entry: Entry): RunView {
+    const runId = entry.run_id!;
+    const known = this.runs.get(runId);
+    if (known) return known;
+    const made: RunView = {
+      runId, state: "in_progress", acceptedSeq: entry.seq, startedMs: entry.time_ms, endedMs: 0,
+      input: 0, output: 0, cost: 0, context: 0, budget: 0, model: "",
+    };
+    this.runs.set(runId, made);
+    return made;
+  }
+
   private tool(entry: Entry, event: AnyEvent, run: RunView | undefined): void {
     if (event.kind === "tool.proposed") {
       this.add({
         ...this.base(entry, event.call_id), kind: "tool", callId: event.call_id, proposed: event,
-        startedMs: 0, output: "", undone: false,
+        startedMs: 0, output: "", undone: false, askedIn: this.askedIn.get(event.call_id), opened: undefined,
       });
+      this.askedIn.delete(event.call_id);
       return;
     }
     if (event.kind === "approval.requested" && run) run.state = "waiting";
@@ -249,11 +298,12 @@ export class Conversation {
       run.cost += event.cost_microusd ?? 0;
       run.model = event.model;
     }
+    for (const call of event.calls ?? []) this.askedIn.set(call.id, event);
     const key = `re${entry.run_id}/${event.turn}`;
     if (!event.text && !event.reasoning) return this.drop(key);
     const item = this.reply(entry.run_id ?? "", event.turn, entry);
     Object.assign(item, {
-      text: event.text ?? "", reasoning: event.reasoning ?? "", live: false, partial: false, preparing: false,
+      text: event.text ?? "", reasoning: event.reasoning ?? "", live: false, stale: false, preparing: false,
       event, seq: entry.seq, time: entry.time_ms,
     });
     this.dirty.add(item);
@@ -265,7 +315,7 @@ export class Conversation {
     if (found?.kind === "reply") return found;
     const made: ReplyItem = {
       key, seq: entry?.seq ?? this.cursor, time: entry?.time_ms ?? Date.now(), runId, tick: signal(0), gone: false,
-      kind: "reply", turn, text: "", reasoning: "", preparing: false, live: true, partial: this.movedMs < this.joinedMs, event: undefined,
+      kind: "reply", turn, text: "", reasoning: "", preparing: false, live: true, stale: false, event: undefined,
     };
     this.add(made);
     return made;
@@ -274,7 +324,16 @@ export class Conversation {
   private end(entry: Entry): void {
     const run = this.runs.get(entry.run_id ?? "");
     if (run) Object.assign(run, { state: "done", endedMs: entry.time_ms });
-    for (const item of this.list) if (item.kind === "reply" && item.live && item.runId === entry.run_id) this.close(item);
+    this.unqueue(entry.run_id);
+    for (const item of this.list.slice(-50)) if (item.kind === "reply" && item.live && item.runId === entry.run_id) this.close(item);
+  }
+
+  private unqueue(runId: string | undefined): void {
+    for (const item of this.list.slice(-200))
+      if (item.kind === "user" && item.queued && item.runId === runId) {
+        item.queued = false;
+        this.dirty.add(item);
+      }
   }
 
   /** What was streamed and never finished, because the run was stopped. */
@@ -338,6 +397,7 @@ export class Conversation {
 
   private flush(): void {
     this.scheduled = false;
+    this.letGo();
     batch(() => {
       if (this.structure) this.items.value = [...this.list];
       for (const item of this.dirty) item.tick.value++;

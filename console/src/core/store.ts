@@ -17,6 +17,7 @@ export const lastEntry = signal<Entry | undefined>(undefined);
 const PAGE = 60;
 const SOON_MS = 120;
 const FIRST_ENTRIES = 500;
+const SHARED_ENTRIES = 300;
 const CHANGES_LISTS = /^(run|session|approval)\.|^input\.received$/;
 
 let timer = 0;
@@ -128,6 +129,8 @@ async function tryShow(conversation: Conversation): Promise<void> {
     conversation.session.value = session;
     conversation.load(page.entries);
     openError.value = "";
+    // Without it the branch is still there; somebody who follows the link to the other session sees all of it.
+    void showShared(conversation, session).catch(() => undefined);
     listenTo(conversation);
   } catch (error) {
     if (open.peek() !== conversation) return;
@@ -151,21 +154,23 @@ function listenTo(conversation: Conversation): void {
   });
 }
 
-/** Entries before those that are shown. The stream begins anew behind them: what came meanwhile would be lost with the old fold. */
+/** Entries before those that are there. */
 export async function showEarlier(conversation: Conversation): Promise<void> {
   const from = conversation.from.peek();
   const after = Math.max(0, from - 1 - FIRST_ENTRIES);
-  const collected: Entry[] = [];
-  let cursor = after;
-  const until = conversation.cursor;
-  while (cursor < until) {
-    const page = await get<EntryPage>(`/v1/sessions/${conversation.id}/entries?after=${cursor}&limit=500`);
-    collected.push(...page.entries);
-    cursor = page.entries.at(-1)?.seq ?? until;
-  }
-  if (open.peek() !== conversation) return;
-  conversation.load(collected);
-  listenTo(conversation);
+  const page = await get<EntryPage>(`/v1/sessions/${conversation.id}/entries?after=${after}&limit=${from - 1 - after}`);
+  if (open.peek() === conversation) conversation.prepend(page.entries);
+}
+
+/** What a branch shares with the session that it continues: its end, as it is read before the branch. */
+async function showShared(conversation: Conversation, session: Session): Promise<void> {
+  if (!session.parent_id || !session.parent_seq) return;
+  const upto = session.parent_seq;
+  const after = Math.max(0, upto - SHARED_ENTRIES);
+  const page = await get<EntryPage>(`/v1/sessions/${session.parent_id}/entries?after=${after}&limit=${upto - after}`);
+  const shared = new Conversation(session.parent_id);
+  shared.load(page.entries);
+  conversation.before.value = shared;
 }
 
 // The row of a session says its new title at once.

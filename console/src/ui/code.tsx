@@ -42,9 +42,9 @@ export function Copy({ text, what = "Copy" }: { text: string | (() => string); w
   );
 }
 
-export function Code({ text, language }: { text: string; language: string }): VNode {
-  if (language === "diff" || language === "patch") return <Diff text={text} />;
-  const plain = PLAIN.has(language) || text.length > LONGEST;
+export function Code({ text, language, plain: uncoloured = false }: { text: string; language: string; plain?: boolean }): VNode {
+  if (!uncoloured && (language === "diff" || language === "patch")) return <Diff text={text} />;
+  const plain = uncoloured || PLAIN.has(language) || text.length > LONGEST;
   return (
     <div class="code">
       <div class="code-head"><span>{language || "code"}</span><Copy text={text} /></div>

@@ -1,43 +1,61 @@
 // Markdown as elements, never as HTML: whatever a model or a page writes can only become the few elements made here.
 import type { ComponentChildren, JSX, VNode } from "preact";
 import { memo } from "preact/compat";
+import { useRef } from "preact/hooks";
 import { Code } from "./code";
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const LONGEST_NESTING = 8;
 
-/** Paragraph-sized pieces, so that while text streams only the last one is made anew. */
-export function pieces(text: string): string[] {
-  const found: string[] = [];
-  let begun: string[] = [];
-  let fence = "";
-  for (const line of text.split("\n")) {
-    const mark = FENCE.exec(line)?.[1];
-    if (fence) {
-      if (mark && mark[0] === fence[0] && mark.length >= fence.length && line.trim() === mark) fence = "";
-    } else if (mark) fence = mark;
-    if (!fence && !mark && !line.trim()) {
-      if (begun.length) found.push(begun.join("\n"));
-      begun = [];
-    } else begun.push(line);
+/** Text cut into pieces the size of a paragraph. What grows at its end is cut anew only behind the last cut. */
+export class Pieces {
+  readonly done: string[] = [];
+  private text = "";
+  private cut = 0;
+
+  /** The pieces of a text; `open` is the last one, which may still grow, or "". */
+  of(text: string): { done: readonly string[]; open: string } {
+    if (!text.startsWith(this.text)) {
+      this.done.length = 0;
+      this.cut = 0;
+    }
+    this.text = text;
+    let fence = "";
+    let begin = this.cut;
+    for (let at = this.cut; at < text.length; ) {
+      const found = text.indexOf("\n", at);
+      const end = found < 0 ? text.length : found;
+      const line = text.slice(at, end);
+      const mark = FENCE.exec(line)?.[1];
+      if (fence) {
+        if (mark && mark[0] === fence[0] && mark.length >= fence.length && line.trim() === mark) fence = "";
+      } else if (mark) fence = mark;
+      else if (found >= 0 && !line.trim()) {
+        const piece = text.slice(begin, at).trimEnd();
+        if (piece) this.done.push(piece);
+        begin = this.cut = end + 1;
+      }
+      at = end + 1;
+    }
+    return { done: this.done, open: text.slice(begin) };
   }
-  if (begun.length) found.push(begun.join("\n"));
-  return found;
 }
 
-const Piece = memo(({ text }: { text: string }) => <>{blocks(text.split("\n"), 0)}</>);
+const Piece = memo(({ text }: { text: string }) => <>{blocks(text.split("\n"), 0, false)}</>);
 
-export function Markdown({ text }: { text: string }): VNode {
+/** `live`: more is to come. The last piece is then drawn plainly: colouring code anew with every word would be slow. */
+export function Markdown({ text, live = false }: { text: string; live?: boolean }): VNode {
+  const cutter = useRef<Pieces | undefined>(undefined);
+  const { done, open } = (cutter.current ??= new Pieces()).of(text);
   return (
     <div class="prose" dir="auto">
-      {pieces(text).map((each, at) => (
-        <Piece key={at} text={each} />
-      ))}
+      {done.map((each, at) => <Piece key={at} text={each} />)}
+      {open.trim() && (live ? <div key="open">{blocks(open.trimEnd().split("\n"), 0, true)}</div> : <Piece key={done.length} text={open.trimEnd()} />)}
     </div>
   );
 }
 
-function blocks(lines: string[], depth: number): ComponentChildren[] {
+function blocks(lines: string[], depth: number, live: boolean): ComponentChildren[] {
   const out: ComponentChildren[] = [];
   for (let at = 0; at < lines.length; ) {
     const line = lines[at]!;
@@ -52,7 +70,7 @@ function blocks(lines: string[], depth: number): ComponentChildren[] {
       const mark = fence[1]!;
       const body = take((each) => !(each.trim().startsWith(mark) && each.trim().replaceAll(mark[0]!, "") === ""));
       at++;
-      out.push(<Code text={body.join("\n")} language={fence[2] ?? ""} />);
+      out.push(<Code text={body.join("\n")} language={fence[2] ?? ""} plain={live} />);
     } else if (/^#{1,6}\s/.test(line)) {
       const level = line.indexOf(" ");
       // A page has its own headings; those of a text stand below them.
@@ -64,9 +82,9 @@ function blocks(lines: string[], depth: number): ComponentChildren[] {
       at++;
     } else if (/^ {0,3}>/.test(line) && depth < LONGEST_NESTING) {
       const inner = take((each) => /^ {0,3}>/.test(each)).map((each) => each.replace(/^ {0,3}> ?/, ""));
-      out.push(<blockquote>{blocks(inner, depth + 1)}</blockquote>);
+      out.push(<blockquote>{blocks(inner, depth + 1, live)}</blockquote>);
     } else if (ITEM.test(line) && depth < LONGEST_NESTING) {
-      out.push(list(take((each) => ITEM.test(each) || /^\s+\S/.test(each) || !each.trim()), depth));
+      out.push(list(take((each) => ITEM.test(each) || /^\s+\S/.test(each) || !each.trim()), depth, live));
     } else if (line.includes("|") && /^[\s|:-]*-[\s|:-]*$/.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("|")) {
       out.push(table(take((each) => each.includes("|"))));
     } else if (!line.trim()) at++;
@@ -85,7 +103,7 @@ function startsBlock(line: string): boolean {
   return FENCE.test(line) || /^#{1,6}\s/.test(line) || ITEM.test(line) || /^ {0,3}>/.test(line);
 }
 
-function list(lines: string[], depth: number): VNode {
+function list(lines: string[], depth: number, live: boolean): VNode {
   const first = ITEM.exec(lines[0]!)!;
   const indent = first[1]!.length;
   const items: string[][] = [];
@@ -97,7 +115,7 @@ function list(lines: string[], depth: number): VNode {
   const children = items.map((item) => {
     const task = /^\[([ xX])\]\s+(.*)$/.exec(item[0]!);
     if (task) item[0] = `${task[1] === " " ? "☐" : "☑"} ${task[2]}`;
-    return <li>{item.length === 1 ? inline(item[0]!) : blocks(item, depth + 1)}</li>;
+    return <li>{item.length === 1 ? inline(item[0]!) : blocks(item, depth + 1, live)}</li>;
   });
   return /\d/.test(first[2]!) ? <ol start={parseInt(first[2]!, 10)}>{children}</ol> : <ul>{children}</ul>;
 }
