@@ -20,6 +20,9 @@ class HeldClock(Clock):
     def now_ms(self) -> int:
         return self.ms
 
+    def ticks_ms(self) -> int:
+        return self._slept
+
     async def sleep(self, ms: int) -> None:
         self.naps += 1
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

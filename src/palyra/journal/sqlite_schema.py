@@ -450,4 +450,38 @@ MIGRATIONS = (
                 SELECT 1, coalesce(max(position), 0), coalesce(max(position), 0) FROM entries""",
         ),
     ),
+    Migration(
+        11,
+        "schedules",
+        (
+            """CREATE TABLE schedules (
+                schedule_id TEXT PRIMARY KEY,
+                owner TEXT NOT NULL,
+                state TEXT NOT NULL,
+                next_ms INTEGER NOT NULL,
+                body BLOB NOT NULL
+            ) WITHOUT ROWID""",
+            "CREATE INDEX schedules_by_owner ON schedules (owner)",
+            """CREATE TABLE firings (
+                schedule_id TEXT NOT NULL,
+                due_ms INTEGER NOT NULL,
+                state TEXT NOT NULL,
+                run_id TEXT NOT NULL DEFAULT '',
+                session_id TEXT NOT NULL DEFAULT '',
+                note TEXT NOT NULL DEFAULT '',
+                artifact TEXT NOT NULL DEFAULT '',
+                updated_ms INTEGER NOT NULL,
+                PRIMARY KEY (schedule_id, due_ms)
+            ) WITHOUT ROWID""",
+            "CREATE INDEX firings_open ON firings (schedule_id, due_ms) WHERE state IN ('due', 'queued', 'started')",
+            "CREATE INDEX firings_by_run ON firings (run_id) WHERE run_id <> ''",
+            # Calls of webhooks that were taken, so that nobody makes one twice.
+            """CREATE TABLE hook_calls (
+                schedule_id TEXT NOT NULL,
+                signature BLOB NOT NULL,
+                called_ms INTEGER NOT NULL,
+                PRIMARY KEY (schedule_id, signature)
+            ) WITHOUT ROWID""",
+        ),
+    ),
 )

@@ -17,6 +17,10 @@ class Clock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
+    def ticks_ms(self) -> int:
+        """Of a clock that nobody sets: only differences mean anything."""
+        return time.monotonic_ns() // 1_000_000
+
     def new_id(self) -> str:
         return ids.make(self.now_ms(), self._bits(80).to_bytes(10, "big"))
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palyra.domain.events import Attachment, Reference
+from palyra.domain.labels import CLEAN, Label, merge
 from palyra.domain.verdicts import Origin
 from palyra.journal import workspace
 from palyra.journal.database import Tx
@@ -26,6 +28,14 @@ class Enclosed(Struct, frozen=True):
 
 
 NOTHING = Enclosed()
+
+
+def labelled(enclosed: Enclosed, label: Label) -> Enclosed:
+    """The same, with a label added to what is attached."""
+    if label == CLEAN or not enclosed.attachments:
+        return enclosed
+    attached = tuple(replace(each, label=merge(each.label, label)) for each in enclosed.attachments)
+    return replace(enclosed, attachments=attached)
 
 
 @dataclass(frozen=True)

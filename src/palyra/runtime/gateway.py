@@ -14,7 +14,7 @@ from palyra.domain import ids, run_state
 from palyra.domain.conversation import Conversation
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from palyra.domain.events import AnyEvent, ApprovalRequested, Commission, InputMode, InputReceived, RunAccepted, RunStarted
-from palyra.domain.labels import Label
+from palyra.domain.labels import CLEAN, Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin
@@ -24,7 +24,7 @@ from palyra.journal.runs import RunRow, SubmissionRow
 from palyra.runtime.answers import Answers
 from palyra.runtime.attachments import Attaching
 from palyra.runtime.clock import Clock
-from palyra.runtime.enclosures import NOTHING, Enclosed, Enclosures
+from palyra.runtime.enclosures import NOTHING, Enclosed, Enclosures, labelled
 from palyra.runtime.hub import Hub
 from palyra.runtime.live import Expected, LiveSessions
 from palyra.runtime.routing import Models
@@ -86,9 +86,13 @@ class Gateway:
         self._redactor = redactor
         self._clock = clock
         self._settings = settings
+        # Told of everything that was committed, before whoever waits for it.
+        self.listeners: list[Callable[[list[Appended]], None]] = []
         db.on_commit = self._on_commit
 
     def _on_commit(self, appended: list[Appended]) -> None:
+        for listen in self.listeners:
+            listen(appended)
         self._lives.on_commit(appended)
         self._runs.on_commit(appended)
         self._hub.publish(appended)
@@ -107,8 +111,13 @@ class Gateway:
 
     # --- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(self, principal: str, session_id: str, submission: Submission) -> Submitted:
-        """Take an input. When this returns it is durable, and a run answers it whatever becomes of the caller."""
+    async def submit(
+        self, principal: str, session_id: str, submission: Submission, *, schedule_id: str = "", brought: Label = CLEAN
+    ) -> Submitted:
+        """Take an input. When this returns it is durable, and a run answers it whatever becomes of the caller.
+
+        `schedule_id`: a schedule says it. `brought`: the label of what is attached, beyond what is known of it.
+        """
         if not submission.text.strip():
             raise InvalidInput("the message is empty")
         if len(submission.text.encode()) > LONGEST_TEXT:
@@ -121,12 +130,12 @@ class Gateway:
         text = self._redactor.redact(submission.text)
         enclosed = NOTHING
         if "@" in submission.text or submission.attachments:
-            enclosed = await self._enclosed(principal, session_id, submission)
+            enclosed = labelled(await self._enclosed(principal, session_id, submission), brought)
         # The run that begins needs the conversation: the step reads it along, if it is not in memory.
         expected = self._lives.expect(session_id)
         try:
             step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed)
-            step.expected = expected
+            step.expected, step.schedule_id = expected, schedule_id
             submitted = await self._db.write(step)
         finally:
             if expected is not None:
@@ -258,6 +267,7 @@ class _Submit:
 
     # The session's conversation, if it is to be read along.
     expected: Expected | None = None
+    schedule_id = ""
 
     def __init__(
         self,
@@ -317,6 +327,7 @@ class _Submit:
             budgets=self._budgets,
             parent_run_id=commission.run_id if commission else None,
             commission=commission,
+            schedule_id=self.schedule_id,
         )
 
     def _append(
