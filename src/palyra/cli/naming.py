@@ -62,6 +62,11 @@ def memory(given: str, listed: Callable[[], Iterable[str]]) -> str:
     return _whole(given, "memory", "palyra memory list --state all", (listed,))
 
 
+def candidate(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    """The id of something that was learned."""
+    return _whole(given, "candidate", "palyra learn list --state all", (listed,))
+
+
 def _whole(given: str, what: str, lister: str, places: Iterable[Callable[[], Iterable[str]]]) -> str:
     """The whole id; places are looked at in their order until one holds it."""
     part = given.strip().upper()

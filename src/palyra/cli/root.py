@@ -39,6 +39,7 @@ _TABLE = {
     "tasks": ("tasks:tasks", "Background work: list, show, retry, cancel, pause, resume."),
     "browser": ("browser:browser", "The agent's browser: status, install."),
     "memory": ("memory:memory", "What is remembered: list, search, add, correct, forget, review."),
+    "learn": ("learn:learn", "What was learned: list, show, accept, reject, roll back."),
     "vault": ("vault:vault", "Secrets for tools: list, set, rotate, remove."),
     "config": ("configuration:config", "Show and change settings."),
     "token": ("tokens:token", "Access tokens for programs and other people."),

@@ -33,8 +33,8 @@ def _re(pattern: str) -> re.Pattern[str]:
 
 
 _LEAD = _re(
-    r"""^(?:(?:ok(?:ay)?|also|and|but|so|well|hey|hi|hello|oh|btw|by\s+the\s+way|one\s+more\s+thing|please|thanks?(?:\s+you)?|great)
-    [,.!:]?\s+)+"""
+    r"""^(?:(?:ok(?:ay)?|also|and|but|so|well|hey|hi|hello|oh|ah|btw|by\s+the\s+way|one\s+more\s+thing|please|thanks?(?:\s+you)?
+    |great|sorry|actually)[,.!:]?\s+|(?:no|yes|right|wait|correction)[,.!:]\s+)+"""
 )
 _REMEMBER = _re(
     r"""^(?:(?:can|could|would)\s+you\s+)?(?:please\s+)?(?:remember|note|keep\s+in\s+mind|bear\s+in\s+mind|do(?:n['’]t|\s+not)\s+forget|fyi

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
     from palyra.runtime.incidents import Incidents
+    from palyra.runtime.learning.learning import Learning
     from palyra.runtime.mcp import Mcp
     from palyra.runtime.memory import Memory
     from palyra.runtime.moments import Moments
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from palyra.runtime.runs import Runs
     from palyra.runtime.session_verbs import Sessions
     from palyra.runtime.settings import ConfigReloaded
+    from palyra.runtime.setup import Setup
     from palyra.runtime.shelf import Shelf
     from palyra.runtime.task_verbs import TaskVerbs
     from palyra.runtime.transcripts import Transcripts
@@ -88,6 +90,7 @@ class Parts:
     shadow: "PolicyStore | None"
     vault: "Vault"
     memory: "Memory"
+    learning: "Learning"
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
@@ -95,6 +98,7 @@ class Parts:
     incidents: "Incidents"
     doctor: "Doctor"
     task_verbs: "TaskVerbs"
+    setup: "Setup"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     restart: Callable[[], None]
     access: "Access"

@@ -16,6 +16,7 @@ PARAMETERS: dict[str, str] = {
     "approval_id": ULID_PATTERN,
     "token_id": ULID_PATTERN,
     "memory_id": ULID_PATTERN,
+    "candidate_id": ULID_PATTERN,
     "task_id": ULID_PATTERN,
     "incident_id": ULID_PATTERN,
     "task_kind": "^[a-z][a-z0-9_.]{0,63}$",

@@ -28,11 +28,13 @@ from palyra.transports.http.compaction_table import COMPACTION
 from palyra.transports.http.console import CONSOLE
 from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.health_table import HEALTH
+from palyra.transports.http.learning_table import LEARNING
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.policy_files import POLICY_FILES
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.restarting import RESTARTING
 from palyra.transports.http.routes import Gives, Route
+from palyra.transports.http.setup import SETUP
 from palyra.transports.http.skill_table import SKILLS
 from palyra.transports.http.tasks import TASKS
 from palyra.transports.http.travel_table import TRAVEL
@@ -385,10 +387,12 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_VAULT,
     *ENCLOSURES,
     *MEMORY,
+    *LEARNING,
     *SKILLS,
     *_MCP,
     *_DECISIONS,
     *POLICY_FILES,
+    *SETUP,
     *_RULES,
     *TRAVEL,
     *REPLAY,

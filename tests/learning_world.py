@@ -1,0 +1,119 @@
+"""Learning in a test's own loop: a real journal and real memory, conversations recorded onto real tapes, time that a test moves."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from palyra.domain import labels
+from palyra.domain.events import (
+    AnyEvent,
+    Circumstances,
+    InputReceived,
+    RunAccepted,
+    RunCompleted,
+    RunStarted,
+    SessionCreated,
+    ToolDecided,
+    ToolFinished,
+    ToolProposed,
+    ToolStarted,
+)
+from palyra.domain.ids import OWNER, CallId
+from palyra.domain.labels import CLEAN, Label, untrusted
+from palyra.domain.learning import Candidate, CandidateState
+from palyra.domain.ports import ModelProvider
+from palyra.domain.redaction import Redactor
+from palyra.journal import candidates, sessions, tape
+from palyra.journal.database import Database, Tx
+from palyra.journal.sessions import Session
+from palyra.policy.store import PolicyStore
+from palyra.runtime.hub import Hub
+from palyra.runtime.learning.reflecting import Reflected, Reflecting
+from palyra.runtime.learning.settings import LearningSettings
+from palyra.runtime.memory import Memory
+from palyra.runtime.notices import Notices
+from palyra.runtime.routing import Models, Target
+from tests.learning_corpus import Call, Conversation, Planted, Run
+from tests.remembering import SetClock, remembering
+
+SHOWN: tuple[CandidateState, ...] = ("pending_review", "conflicted", "accepted", "applied")
+EVERYTHING: tuple[CandidateState, ...] = (*SHOWN, "suppressed", "rejected", "rolled_back")
+
+
+@dataclass
+class World:
+    db: Database
+    memory: Memory
+    reflecting: Reflecting
+    clock: SetClock
+
+    async def record(self, conversation: Conversation, owner: str = OWNER) -> Session:
+        session_id = self.clock.new_id()
+        return await self.db.write(lambda tx: self._record(tx, session_id, conversation.runs, owner))
+
+    async def say(self, session: Session, *said: str) -> None:
+        """Go on in a session."""
+        await self.db.write(lambda tx: [self._run(tx, session.session_id, session.owner, Run(each), CLEAN) for each in said])
+
+    def _record(self, tx: Tx, session_id: str, runs: Iterable[Run], owner: str) -> Session:
+        created = SessionCreated(owner=owner)
+        session = sessions.create(tx, session_id, created)
+        tape.append(tx, session_id, owner, [created])
+        label = CLEAN
+        for run in runs:
+            label = self._run(tx, session_id, owner, run, label)
+        return session
+
+    def _run(self, tx: Tx, session_id: str, owner: str, run: Run, label: Label) -> Label:
+        """A run as the daemon records it; what was read labels everything behind it."""
+        run_id = self.clock.new_id()
+        self.clock.ms += 1_000
+        heard = untrusted(run.source) if run.source else CLEAN
+        label = labels.join([label, heard])
+        events: list[AnyEvent] = [RunAccepted(), InputReceived(submission_id=run_id, text=run.said, label=heard), RunStarted()]
+        for call in run.calls:
+            events += self._call(call, label)
+            label = labels.join([label, untrusted(call.source)]) if call.source else label
+        tape.append(tx, session_id, owner, [*events, RunCompleted(text=run.answer)], run_id)
+        return label
+
+    def _call(self, call: Call, label: Label) -> list[AnyEvent]:
+        call_id = CallId(self.clock.new_id())
+        asked = Circumstances(now_ms=self.clock.ms, label=label)
+        brought = untrusted(call.source) if call.source else CLEAN
+        return [
+            ToolProposed(call_id=call_id, tool=call.tool, arguments=call.arguments, asked=asked),
+            ToolDecided(call_id=call_id, verdict="allow", reason="a test"),
+            ToolStarted(call_id=call_id, key=call_id),
+            ToolFinished(call_id=call_id, outcome=call.outcome, text=call.result, label=brought),  # type: ignore[arg-type]
+        ]
+
+    async def reflect(self, session: Session) -> Reflected:
+        return await self.reflecting.session(session)
+
+    async def listed(self, states: Sequence[CandidateState] = SHOWN, owner: str = OWNER) -> list[Candidate]:
+        return await self.db.read(lambda tx: candidates.listing(tx, owner, states, limit=1_000))
+
+
+@asynccontextmanager
+async def learning_world(
+    folder: Path, settings: LearningSettings | None = None, model: ModelProvider | None = None
+) -> AsyncIterator[World]:
+    clock = SetClock()
+    policies = folder / "policies"
+    policies.mkdir(exist_ok=True)
+    async with remembering(folder, clock=clock) as memory:
+        db = memory._db
+        redactor = Redactor(b"k" * 32)
+        models = Models({"scripted": model}, [Target("scripted", "one", 32_000)]) if model else Models({}, [])
+        notices = Notices(db, Hub(), redactor, clock)
+        reflecting = Reflecting(
+            db, memory, PolicyStore(policies, "default"), models, notices, redactor, clock, settings or LearningSettings()
+        )
+        yield World(db, memory, reflecting, clock)
+
+
+def matches(candidate: Candidate, planted: Planted) -> bool:
+    text = candidate.content.casefold()
+    return candidate.kind == planted.kind and all(word.casefold() in text for word in planted.words)
