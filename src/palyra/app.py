@@ -12,8 +12,10 @@ import msgspec
 from palyra import config
 from palyra.config import Chosen, Config, Loaded
 from palyra.config import mcp as mcp_settings
+from palyra.config import spending as spending_settings
 from palyra.domain.errors import PalyraError
-from palyra.domain.events import AdminChanged, Budgets
+from palyra.domain.events import AdminChanged
+from palyra.domain.events import Budgets as RunBudgets
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
 from palyra.domain.ports import ModelProvider
 from palyra.domain.redaction import Redactor
@@ -22,7 +24,9 @@ from palyra.journal.database import Database
 from palyra.journal.sqlite_files import fold_log
 from palyra.models.embedding import LocalEmbedder
 from palyra.models.http import HttpClient
+from palyra.parts import learning as parts_learning
 from palyra.parts import models as parts_models
+from palyra.parts import setup as parts_setup
 from palyra.parts import tools as parts_tools
 from palyra.parts.ground import folders, here, key, lay
 from palyra.parts.health import Health, healing
@@ -33,6 +37,7 @@ from palyra.runtime import policy_changes
 from palyra.runtime.answers import Answers
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.attachments import Attachments
+from palyra.runtime.budgets import Budgets
 from palyra.runtime.by_hand import ByHand
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.children import Children
@@ -45,6 +50,8 @@ from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
 from palyra.runtime.incidents import Incidents
 from palyra.runtime.judging import Judging
+from palyra.runtime.learning.feeding import Feeder
+from palyra.runtime.learning.learning import Learning
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.mcp import Mcp
 from palyra.runtime.memory import Memory
@@ -66,6 +73,7 @@ from palyra.runtime.runs import Runs
 from palyra.runtime.session_verbs import Sessions
 from palyra.runtime.settings import ApprovalTimes, ConfigReloaded, Settings
 from palyra.runtime.shelf import Shelf
+from palyra.runtime.spending import Spending
 from palyra.runtime.task_verbs import TaskVerbs
 from palyra.runtime.tasks import Tasks
 from palyra.runtime.tool_flow import ToolFlow
@@ -102,6 +110,7 @@ class Daemon:
     shadow: PolicyStore | None
     policy_folder: Path
     models: Models
+    budgets: Budgets
     runs: Runs
     answers: Answers
     gateway: Gateway
@@ -119,6 +128,8 @@ class Daemon:
     moments: Moments
     restoring: Restoring
     memory: Memory
+    learning: Learning
+    feeder: Feeder
     transcripts: Transcripts
     shelf: Shelf
     jobs: Jobs
@@ -130,6 +141,7 @@ class Daemon:
     browsers: "Browsers | None"
     http: HttpClient
     settings: Settings
+    setup: parts_setup.FileSetup
     reloader: "asyncio.Task[None]"
     # Settings that were changed since the start, and took effect.
     reloaded: dict[str, object] = field(default_factory=dict)
@@ -153,6 +165,7 @@ class Daemon:
         self.watchdog.close()
         await self.restoring.close()
         await self.replays.close()
+        await self.feeder.close()
         await self.tasks.close()
         await self.children.close()
         await self.gateway.close()
@@ -206,16 +219,22 @@ async def start(
 
     # Who answers, and what is shown to them.
     http = HttpClient()
-    models = parts_models.open_models(loaded, chosen, env, http, providers or {})
+    keys = {**env, **await parts_setup.vault_keys(chosen, vault)}
+    models = parts_models.open_models(loaded, chosen, keys, http, providers or {})
     hub, lives = Hub(), LiveSessions(db)
     notices = Notices(db, hub, redactor, clock)
     incidents = Incidents(db, notices, redactor, clock)
+    most_output = given.models.max_output_tokens
+    budgets = Budgets(db, models.prices, notices, clock, most_output=most_output, limits=spending_settings.limits(given))
     compacting = parts_models.compacting(ground, lives, models, checkpoints)
     assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor)
-    model_turns = ModelTurns(hub, models, assembler, projects, Recalling(memory), Gallery(db), compacting, redactor, clock)
+    settings, gallery = _settings(given), Gallery(db)
+    spending = Spending(db, models, budgets, clock, settings)
+    model_turns = ModelTurns(
+        hub, models, assembler, projects, Recalling(memory), gallery, compacting, redactor, clock, spending
+    )
 
     # Runs: ask, judge, do.
-    settings = _settings(given)
     judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of)
     children = Children(db, lives, catalogue, models, clock, settings)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock, children)
@@ -236,6 +255,7 @@ async def start(
 
     # What is done behind everybody's back, kind by kind.
     tasks = Tasks(db, redactor, clock)
+    learning, feeder = parts_learning.learning(ground, memory, policy, models, notices, shelf, tasks)
 
     # Who looks after all of it.
     health = Health(
@@ -252,8 +272,14 @@ async def start(
     )
 
     # Go on with what was unfinished: files first, then those who work on them.
+    gateway.listeners.append(budgets.on_commit)
+    await budgets.start()
     await restoring.recover()
     await children.remember()
+    await learning.recover()
+    if learning.settings.enabled:
+        runs.on_end.append(feeder.ended)
+        feeder.ended()
     await gateway.start()
     children.go_on()
     tasks.start()
@@ -273,6 +299,7 @@ async def start(
         shadow=shadow,
         policy_folder=policy_folder,
         models=models,
+        budgets=budgets,
         runs=runs,
         answers=answers,
         gateway=gateway,
@@ -284,6 +311,8 @@ async def start(
         rules=Rules(db, catalogue, clock, redactor),
         compacting=compacting,
         memory=memory,
+        learning=learning,
+        feeder=feeder,
         transcripts=transcripts,
         undoing=Undoing(db, checkpoints, restoring, redactor),
         replays=Replays(db, catalogue),
@@ -300,6 +329,9 @@ async def start(
         doctor=health.doctor(loaded, env, models, policy, memory),
         browsers=browsers,
         settings=settings,
+        setup=parts_setup.FileSetup(
+            home, env, chosen, db=db, vault=vault, policy=policy, models=models, http=http, redactor=redactor
+        ),
         http=http,
         reloader=asyncio.create_task(_watch_policies(db, policy, shadow)),
     )
@@ -311,7 +343,9 @@ async def start(
 def _settings(given: Config) -> Settings:
     timeouts = given.approvals.timeout_ms
     times = {name: 0 if (value := getattr(timeouts, name)) == "never" else int(value) for name in ApprovalTimes.__struct_fields__}
-    budgets = Budgets(given.budgets.turns, given.budgets.calls, given.budgets.active_minutes * 60_000)
+    per_run = given.budgets
+    money = round(per_run.usd * 1_000_000)
+    budgets = RunBudgets(per_run.turns, per_run.calls, per_run.active_minutes * 60_000, per_run.tokens, money)
     return Settings(budgets, ApprovalTimes(**times), given.mailbox.depth)
 
 
@@ -344,6 +378,7 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
     daemon.watchdog.use(healing(fresh.config, daemon.chosen))
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
+    daemon.budgets.configure(spending_settings.limits(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     daemon.reloaded.update((key, after.get(key)) for key in live)
     reloaded = ConfigReloaded(live, tuple(key for key in changed if key not in live))

@@ -95,8 +95,12 @@ def show(loaded: Loaded) -> tuple[Shown, ...]:
 
 
 def secret(reference: str, env: Mapping[str, str]) -> str:
-    """The value behind `env:NAME` or `file:/path`."""
+    """The value behind `env:NAME` or `file:/path`; behind `vault:NAME` if whoever opened the vault put it into `env`, so named."""
     scheme, _, target = reference.partition(":")
+    if scheme == "vault":
+        if reference not in env:
+            raise ConfigInvalid(f"the key {target} is in the vault, which only the daemon opens")
+        return env[reference]
     if scheme == "env":
         value = env.get(target, "")
         if not value:
@@ -219,7 +223,7 @@ class _Reader:
 
     def _good_name(self, section: str, name: str, variable: str = "") -> bool:
         good = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name == name.lower()
-        whose = "a provider's name"
+        whose = {"budgets": "a budget's name", "routing": "a routing rule's name"}.get(section, "a provider's name")
         if section == "mcp":
             good, whose = mcp.good_name(name), "an MCP server's name"
         if not good:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from palyra.config import mcp, schema
+from palyra.config import mcp, schema, spending
 from palyra.config.schema import Config, Provider
 
 PREFIX = "PALYRA_"
@@ -18,7 +18,7 @@ SPECIAL = frozenset({"PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKEN", "PALYRA_U
 # Providers that need no section of their own: built in, or found by what is on the machine.
 WELL_KNOWN = ("openai", "anthropic", "ollama", "demo")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_REFERENCE = 'write "env:NAME" for an environment variable or "file:/path" for a file that holds it'
+_REFERENCE = 'write "vault:NAME" for a secret of the vault, "env:NAME" for an environment variable or "file:/path" for a file'
 
 
 def objection(path: tuple[str, ...], value: Any) -> str:
@@ -44,6 +44,8 @@ def _is_reference(value: str) -> bool:
     scheme, _, target = value.partition(":")
     if scheme == "env":
         return target.isidentifier() and target.isascii()
+    if scheme == "vault":
+        return target.replace("-", "").replace("_", "").replace(".", "").isalnum() and target.isascii()
     return scheme == "file" and target.startswith("/")
 
 
@@ -54,6 +56,7 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
         if provider.script and provider.kind != "scripted":
             yield ("providers", name, "script"), f"belongs to kind scripted, and this provider is {provider.kind}", ""
     yield from mcp.contradictions(config)
+    yield from spending.contradictions(config)
     known = [*config.providers, *WELL_KNOWN]
     for key, chosen in (("default", [config.models.default]), ("fallbacks", config.models.fallbacks)):
         for choice in chosen:

@@ -11,10 +11,15 @@ Preset = Literal["locked", "default", "coding", "research"]
 Healed = Literal["disabled", "observe_only", "auto"]
 Level = Literal["debug", "info", "warning", "error"]
 Timeout = Annotated[int, Meta(ge=1_000)] | Literal["never"]
+Per = Literal["all", "principal", "session", "schedule", "run"]
+Every = Literal["ever", "month", "day"]
+Then = Literal["block", "ask"]
+Label = Literal["any", "private", "public"]
 Words = tuple[str, ...]
 Path = tuple[str, ...]
 
 MINUTE_MS = 60_000
+MOST_AMOUNT = 1 << 50
 
 
 def says(description: str, *, least: float | None = None, most: float | None = None) -> Meta:
@@ -36,16 +41,19 @@ class Models(Section, frozen=True, kw_only=True):
     default: Annotated[str, says('"provider/model", or a provider for its first model; empty: what is found')] = ""
     fallbacks: Annotated[Words, says("tried in this order when the default cannot answer, written the same way")] = ()
     summary: Annotated[str, says('"provider/model" that writes the summaries of long sessions; empty: rules write them')] = ""
+    extraction: Annotated[str, says('"provider/model" that finds what is worth remembering; empty: rules find it')] = ""
     context_tokens: Annotated[int, says("window to assume of a model whose provider does not say", least=1_024)] = 128_000
+    max_output_tokens: Annotated[int, says("longest reply where a budget has to be kept: so much is reserved", least=256)] = 16_384
 
 
 class Provider(Section, frozen=True, kw_only=True):
     kind: Annotated[Kind, says("the dialect it speaks")]
     base_url: Annotated[str, says("address of the API; empty: the vendor's own")] = ""
-    api_key: Annotated[str, says('where the key is: "env:NAME" or "file:/path", never the key itself')] = ""
+    api_key: Annotated[str, says('where the key is: "vault:NAME", "env:NAME" or "file:/path", never the key itself')] = ""
     models: Annotated[Words, says("model names it offers; the first is its default")] = ()
     context_tokens: Annotated[int, says("window of its models; 0: models.context_tokens", least=0)] = 0
     vision: Annotated[bool, says("its models can look at images; false: they are told that there was one")] = True
+    private: Annotated[bool, says("it may be sent private data: files, memory, what tools brought; false: never")] = True
     timeout_ms: Annotated[int, says("longest silence on a call before it counts as failed", least=1_000)] = 2 * MINUTE_MS
     script: Annotated[str, says("path of the script, for kind scripted only")] = ""
 
@@ -83,10 +91,32 @@ class Approvals(Section, frozen=True, kw_only=True):
     timeout_ms: Timeouts = Timeouts()
 
 
+class SpendingLimit(Section, frozen=True, kw_only=True):
+    per: Annotated[Per, says("whose spending is counted, each by itself: everybody's together, or by one of these")] = "all"
+    every: Annotated[Every, says("how often it begins anew, by UTC")] = "ever"
+    tokens: Annotated[int, says("tokens, sent and produced", least=0, most=MOST_AMOUNT)] = 0
+    usd: Annotated[float, says("dollars, instead of tokens", least=0, most=1_000_000_000)] = 0.0
+    warn_at: Annotated[float, says("share of it at which the owner is told", least=0, most=1)] = 0.8
+    then: Annotated[Then, says("when it is used up: end the run, or ask a person")] = "block"
+    who: Annotated[str, says("only this principal, session or schedule; empty: each of them")] = ""
+
+
+class RoutingRule(Section, frozen=True, kw_only=True):
+    tasks: Annotated[Words, says("interactive, background, summary, extraction or vision; none: all")] = ()
+    label: Annotated[Label, says("what is sent is private, or is not")] = "any"
+    tokens_above: Annotated[int, says("only inputs of at least so many tokens", least=0)] = 0
+    budget_left_below: Annotated[float, says("only when less than this share of a budget is left", least=0, most=1)] = 0.0
+    use: Annotated[Words, says('"provider/model" to ask, in this order; a provider for its first model')] = ()
+    fallbacks: Annotated[bool, says("whether models.fallbacks come after these")] = True
+
+
 class Budgets(Section, frozen=True, kw_only=True):
     turns: Annotated[int, says("model turns a run may take", least=1)] = 50
     calls: Annotated[int, says("tool calls a run may make", least=1)] = 100
     active_minutes: Annotated[int, says("minutes a run may work; waiting does not count", least=1)] = 30
+    tokens: Annotated[int, says("tokens a run may use; 0: no limit", least=0, most=MOST_AMOUNT)] = 0
+    usd: Annotated[float, says("dollars a run may cost; 0: no limit", least=0, most=1_000_000_000)] = 0.0
+    limits: dict[str, SpendingLimit] = msgspec.field(default_factory=dict)
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -112,6 +142,18 @@ class Compaction(Section, frozen=True, kw_only=True):
     automatic: Annotated[bool, says("condense by itself; false: only on demand, and older runs are left out instead")] = True
     threshold: Annotated[float, says("share of a model's budget from which older turns are condensed", least=0.1, most=1.0)] = 0.6
     notes: Annotated[bool, says("also note in MEMORY.md of the workspace what the user requires and what was decided")] = False
+
+
+class Learning(Section, frozen=True, kw_only=True):
+    enabled: Annotated[bool, says("read finished runs for what is worth learning; false: only on demand")] = True
+    automatic: Annotated[bool, says("apply what is sure at once, with undo; false: everything waits for you")] = True
+    cooldown_minutes: Annotated[int, says("a session is read at most once in so many minutes", least=1, most=1_440)] = 5
+    fact_review_bps: Annotated[int, says("confidence from which a fact is shown, in basis points", least=0, most=10_000)] = 7_500
+    fact_auto_bps: Annotated[int, says("confidence from which a fact is remembered at once", least=0, most=10_001)] = 9_000
+    preference_review_bps: Annotated[int, says("confidence from which a preference is shown", least=0, most=10_000)] = 8_000
+    preference_auto_bps: Annotated[int, says("confidence from which a preference is used at once", least=0, most=10_001)] = 9_500
+    procedure_review_bps: Annotated[int, says("confidence from which a procedure is shown", least=0, most=10_000)] = 8_500
+    policy_review_bps: Annotated[int, says("confidence from which a policy is suggested", least=0, most=10_000)] = 8_500
 
 
 class Browser(Section, frozen=True, kw_only=True):
@@ -149,11 +191,13 @@ class Config(Section, frozen=True, kw_only=True):
     policy: PolicyFiles = PolicyFiles()
     approvals: Approvals = Approvals()
     budgets: Budgets = Budgets()
+    routing: dict[str, RoutingRule] = msgspec.field(default_factory=dict)
     limits: Limits = Limits()
     workspace: Workspace = Workspace()
     mailbox: Mailbox = Mailbox()
     memory: Memory = Memory()
     compaction: Compaction = Compaction()
+    learning: Learning = Learning()
     browser: Browser = Browser()
     healing: Healing = Healing()
     rehearsal: Rehearsal = Rehearsal()

@@ -1,0 +1,211 @@
+"""Setting the daemon up from within: providers with their keys in the vault, and the preset of the policies.
+
+The config file stays the one place where settings are; a change is checked as a whole before it is written, and recorded.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from palyra import config
+from palyra.config import Chosen, Provider
+from palyra.config.rules import WELL_KNOWN
+from palyra.domain.errors import ConfigInvalid, InvalidInput, NotFound, PalyraError
+from palyra.domain.events import AdminChanged
+from palyra.domain.ids import OWNER, SYSTEM_TAPE
+from palyra.domain.messages import ModelFailure, ModelRequest, Text, UserMessage
+from palyra.domain.redaction import Redactor
+from palyra.journal import tape
+from palyra.journal.database import Database
+from palyra.models.dialects import open_provider
+from palyra.models.http import Endpoint, HttpClient
+from palyra.policy import sources, store
+from palyra.policy.store import PolicyStore
+from palyra.runtime import policy_changes
+from palyra.runtime.routing import Models
+from palyra.runtime.setup import NewProvider, PresetName, ProviderInfo, Trial
+from palyra.runtime.vault import Vault
+from palyra.runtime.vault_rules import NewSecret
+
+log = logging.getLogger("palyra.setup")
+
+_LONGEST_TRIAL_S = 30
+_IN_VAULT = "vault:"
+_FIXES = {"auth": "check the key", "network": "check the address and the network", "quota": "check your account there"}
+
+
+async def vault_keys(chosen: Chosen, vault: Vault) -> dict[str, str]:
+    """The keys of providers that are in the vault, by their references. One that cannot be had is empty: then it says so."""
+    found: dict[str, str] = {}
+    for name, provider in chosen.providers.items():
+        if provider.api_key.startswith(_IN_VAULT):
+            found[provider.api_key] = await _from_vault(vault, name, provider.api_key)
+    return found
+
+
+async def _from_vault(vault: Vault, name: str, reference: str) -> str:
+    try:
+        return await vault.resolve(reference, principal=OWNER, session="", tool=_user(name))
+    except PalyraError as error:
+        log.warning("the key of the provider %s cannot be had: %s", name, error.message)
+        return ""
+
+
+def _user(provider: str) -> str:
+    """Who may use a key: this provider, and no tool of an agent."""
+    return f"model:{provider}"
+
+
+class FileSetup:
+    def __init__(
+        self,
+        home: Path,
+        env: Mapping[str, str],
+        chosen: Chosen,
+        *,
+        db: Database,
+        vault: Vault,
+        policy: PolicyStore,
+        models: Models,
+        http: HttpClient,
+        redactor: Redactor,
+    ) -> None:
+        self._home = home
+        self._env = env
+        self._chosen = chosen
+        self._db = db
+        self._vault = vault
+        self._policy = policy
+        self._models = models
+        self._http = http
+        self._redactor = redactor
+        self._turn = asyncio.Lock()
+
+    # --- providers ----------------------------------------------------------------------------------------------------
+
+    def providers(self, now_ms: int) -> list[ProviderInfo]:
+        """Those that run, and those that the file has since."""
+        written = config.load(self._home, self._env).config
+        healthy = self._models.health(now_ms)
+        default = written.models.default or self._chosen.default
+        shown = {**self._chosen.providers, **written.providers}
+        gone = {name for name in self._chosen.providers if name not in written.providers and not self._was_found(name)}
+        return [
+            ProviderInfo(
+                name=name,
+                kind=each.kind,
+                base_url=each.base_url,
+                models=each.models,
+                key=each.api_key,
+                found=name not in written.providers,
+                default=default.partition("/")[0] == name,
+                running=self._chosen.providers.get(name) == each,
+                healthy=healthy.get(name, False),
+            )
+            for name, each in shown.items()
+            if name not in gone
+        ]
+
+    def _was_found(self, name: str) -> bool:
+        return name in WELL_KNOWN
+
+    async def save_provider(self, by: str, new: NewProvider) -> None:
+        async with self._turn:
+            before = self._written(new.name)
+            reference = before.api_key if before else ""
+            if new.key:
+                reference = f"{_IN_VAULT}provider-{new.name}"
+            changes: dict[str, object] = {
+                f"providers.{new.name}.kind": new.kind,
+                f"providers.{new.name}.base_url": new.base_url,
+                f"providers.{new.name}.models": new.models,
+                f"providers.{new.name}.api_key": reference,
+            }
+            if new.first:
+                if not new.models:
+                    raise InvalidInput("name a model: without one this provider cannot be used first")
+                changes["models.default"] = f"{new.name}/{new.models[0]}"
+            if new.key:
+                secret = NewSecret(name=f"provider-{new.name}", value=new.key, tools=(_user(new.name),))
+                await self._vault.put(by, secret)
+            try:
+                await asyncio.to_thread(config.set_values, self._home, changes)
+            except PalyraError:
+                if new.key and before is None:
+                    await self._vault.remove(by, "global", f"provider-{new.name}")
+                raise
+            await self._record(by, "provider saved", new.name, {"kind": new.kind, "models": list(new.models), "first": new.first})
+
+    async def remove_provider(self, by: str, name: str) -> None:
+        async with self._turn:
+            if self._written(name) is None:
+                raise NotFound(f"there is no provider {name} in the config file", name=name)
+            written = config.load(self._home, self._env).config
+            if written.models.default.partition("/")[0] == name:
+                await asyncio.to_thread(config.unset_value, self._home, "models.default")
+            await asyncio.to_thread(config.remove_table, self._home, ("providers", name))
+            await self._record(by, "provider removed", name, {})
+
+    async def try_provider(self, new: NewProvider) -> Trial:
+        """Ask for one word, with what was typed and, where no key was, with the one that is kept."""
+        if not new.models:
+            raise InvalidInput("name a model to try")
+        model, began = new.models[0], time.monotonic()
+        request = ModelRequest(
+            model=model,
+            instructions="Answer with one word.",
+            messages=(UserMessage((Text("Say: ready"),)),),
+            max_output_tokens=64,
+        )
+
+        def took() -> int:
+            return int((time.monotonic() - began) * 1000)
+
+        def failed(message: str, fix: str) -> Trial:
+            return Trial(ok=False, model=model, took_ms=took(), message=self._redactor.redact(message), fix=fix)
+
+        try:
+            endpoint = Endpoint(name=new.name, base_url=new.base_url, api_key=new.key or await self._kept_key(new.name))
+            async with asyncio.timeout(_LONGEST_TRIAL_S):
+                await open_provider(new.kind, endpoint, self._http).stream(request, lambda channel, text: None)
+        except ConfigInvalid as error:
+            return failed(error.message, "enter the key")
+        except ModelFailure as failure:
+            return failed(str(failure), _FIXES.get(failure.failure, "look at the provider's status page"))
+        except TimeoutError:
+            return failed(f"no answer in {_LONGEST_TRIAL_S} s", "check the address and the network")
+        return Trial(ok=True, model=model, took_ms=took(), message=f"{model} answered")
+
+    async def _kept_key(self, name: str) -> str:
+        settings = self._written(name) or self._chosen.providers.get(name)
+        if settings is None or not settings.api_key:
+            return ""
+        if settings.api_key.startswith(_IN_VAULT):
+            return await _from_vault(self._vault, name, settings.api_key)
+        return config.secret(settings.api_key, self._env)
+
+    def _written(self, name: str) -> Provider | None:
+        return config.load(self._home, self._env).config.providers.get(name)
+
+    # --- policy -------------------------------------------------------------------------------------------------------
+
+    async def use_preset(self, by: str, preset: PresetName) -> None:
+        """In force at once, and after every start. What does not load with it is refused before anything is written."""
+        async with self._turn:
+            if problems := await asyncio.to_thread(store.check, self._policy.folder, preset):
+                raise sources.refuse(problems)
+            await asyncio.to_thread(config.set_value, self._home, "policy.preset", preset)
+            if config.load(self._home, self._env).config.policy.preset != preset:
+                raise ConfigInvalid("PALYRA_POLICY__PRESET is set where the daemon was started and wins: change it there")
+            before = self._policy.preset
+            reloaded = await asyncio.to_thread(self._policy.reload, preset)
+            await self._record(by, "changed", "policy.preset", {"from": before, "to": preset})
+            await policy_changes.record(self._db, by, reloaded)
+
+    async def _record(self, by: str, action: str, subject: str, details: dict[str, object]) -> None:
+        event = AdminChanged(what="config", action=action, subject=subject, details=msgspec.to_builtins(details))
+        await self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))

@@ -1,0 +1,66 @@
+"""Setting the daemon up over HTTP, for its owner: providers, a trial of one, and the preset. Keys come in and never go out."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from palyra.domain.hands import everyday
+from palyra.runtime.setup import NewProvider, PresetName, ProviderInfo, ProviderName, Trial
+from palyra.transports.http.about import PolicyState
+from palyra.transports.http.calls import Answer, Call, Input, Nothing, ok
+from palyra.transports.http.routes import Gives, Route
+
+
+class ProviderList(Struct, frozen=True):
+    providers: list[ProviderInfo]
+
+
+class WhichProvider(Input, frozen=True, kw_only=True):
+    name: ProviderName
+
+
+class NewPreset(Input, frozen=True, kw_only=True):
+    preset: PresetName
+
+
+async def listing(call: Call[Nothing, Nothing]) -> Answer:
+    parts = call.parts
+    return ok(ProviderList(await everyday.do(parts.setup.providers, parts.clock.now_ms())))
+
+
+async def save(call: Call[Nothing, NewProvider]) -> Answer:
+    await call.parts.setup.save_provider(call.principal, call.body)
+    return await _now(call)
+
+
+async def remove(call: Call[WhichProvider, Nothing]) -> Answer:
+    await call.parts.setup.remove_provider(call.principal, call.query.name)
+    return await _now(call)
+
+
+async def _now(call: Call[Any, Any]) -> Answer:
+    parts = call.parts
+    return ok(ProviderList(await everyday.do(parts.setup.providers, parts.clock.now_ms())))
+
+
+async def trial(call: Call[Nothing, NewProvider]) -> Answer:
+    return ok(await call.parts.setup.try_provider(call.body))
+
+
+async def preset(call: Call[Nothing, NewPreset]) -> Answer:
+    await call.parts.setup.use_preset(call.principal, call.body.preset)
+    return ok(PolicyState(call.parts.policy.version, call.parts.policy.preset))
+
+
+SETUP: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/providers", summary="model providers: where they are, what they offer, where their keys are",
+          handler=listing, scope="owner", gives=(Gives(200, ProviderList),)),
+    Route(method="POST", path="/v1/providers", summary="add or change a provider; a restart brings it", handler=save,
+          scope="owner", body=NewProvider, gives=(Gives(200, ProviderList),), errors=(409,)),
+    Route(method="DELETE", path="/v1/providers", summary="remove a provider; a restart takes it away", handler=remove,
+          scope="owner", query=WhichProvider, gives=(Gives(200, ProviderList),), errors=(404,)),
+    Route(method="POST", path="/v1/providers/test", summary="one tiny request to a provider, saved or not", handler=trial,
+          scope="owner", body=NewProvider, gives=(Gives(200, Trial),)),
+    Route(method="POST", path="/v1/policy/preset", summary="go over to another preset, at once", handler=preset, scope="owner",
+          body=NewPreset, gives=(Gives(200, PolicyState),)),
+)  # fmt: skip
