@@ -281,7 +281,7 @@ async def start(
         runs.on_end.append(feeder.ended)
         feeder.ended()
     await gateway.start()
-    children.go_on()
+    await children.go_on()
     tasks.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))

@@ -85,6 +85,16 @@ def undelivered(tx: Tx) -> list[Child]:
     return [_child(row) for row in tx.all(f"SELECT {_COLUMNS} FROM children WHERE delivered = 0 ORDER BY run_id")]
 
 
+def waited_for(tx: Tx) -> list[Child]:
+    """All that work or worked for a run which waits for such."""
+    columns = ", ".join(f"c.{name}" for name in Child.__struct_fields__)
+    rows = tx.all(
+        f"""SELECT {columns} FROM runs r JOIN children c ON c.parent_run_id = r.run_id
+        WHERE r.state = 'waiting' AND r.reason = 'child' ORDER BY c.run_id"""
+    )
+    return [_child(row) for row in rows]
+
+
 def is_delivered(tx: Tx, run_id: str) -> bool:
     return tx.one("SELECT 1 FROM children WHERE run_id = :run_id AND delivered = 1", run_id=run_id) is not None
 

@@ -172,9 +172,10 @@ class Children:
         """Before runs are set to work again: know whose end is waited for."""
         self._awaited = {child.run_id: child for child in await self._db.read(children.undelivered)}
 
-    def go_on(self) -> None:
+    async def go_on(self) -> None:
         """Deliver what ended when nobody was there to deliver it, and wake whom nobody woke."""
-        for child in list(self._awaited.values()):
+        waited_for = {child.run_id: child for child in await self._db.read(children.waited_for)}
+        for child in (waited_for | self._awaited).values():
             self._begin(self._go_on(child))
 
     async def _go_on(self, child: Child) -> None:
