@@ -17,6 +17,7 @@ from palyra.domain.ports import ModelProvider
 from palyra.journal import tape
 from palyra.journal.sessions import Session
 from palyra.models.scripted import Script, ScriptedModel, Turn
+from palyra.runtime.clock import Clock
 from palyra.runtime.gateway import Submission, Submitted
 from palyra.runtime.session_verbs import Resolve
 from palyra.tools.net.resolve import Resolver
@@ -33,6 +34,7 @@ async def daemon(
     window: int = 128_000,
     summary: str = "",
     resolver: Resolver | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Daemon]:
     """A daemon with its home in `folder/home` and an existing workspace in `folder/work`. Opening it again resumes."""
     home, work = folder / "home", folder / "work"
@@ -55,7 +57,7 @@ tools = true
     )
     loaded = config.load(home, {})
     models = dict.fromkeys(("scripted", "demo", "blind"), _model(model))
-    opened = await app.start(loaded, _chosen(loaded), {}, providers=models, resolver=resolver)
+    opened = await app.start(loaded, _chosen(loaded), {}, providers=models, resolver=resolver, clock=clock)
     try:
         yield opened
     finally:

@@ -138,7 +138,7 @@ class Database:
         # How many transactions were committed, and how many steps were in them; written by the writer thread only.
         self.commits = 0
         self.steps = 0
-        # Why the last that was written could not be; None once something could.
+        # Why something could not be written; None once an entry was. Committing nothing proves nothing.
         self.trouble: Exception | None = None
         self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
         self.on_signal: Callable[[tuple[str, ...]], None] = lambda kinds: None
@@ -251,7 +251,8 @@ class Database:
                 connection.commit()
             self.commits += 1
             self.steps += len(batch)
-            self.trouble = None
+            if self.trouble is not None and any(job.appended for job in batch):
+                self.trouble = None
         except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
 

@@ -69,7 +69,7 @@ class RunsWatched:
         else:
             allowed_ms = max(settings.run_ms, settings.call_ms)
             what = "the model has said nothing"
-            again = Remedy("ask again", partial(self._ask_again, vital.run_id))
+            again = Remedy("ask again", partial(self._ask_again, vital.run_id), wait_ms=settings.run_ms)
             remedies = (again, again, self._cancel(vital.run_id, "the model hung"))
         return Finding(
             key=f"run:{vital.run_id}",
