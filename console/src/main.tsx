@@ -2,6 +2,8 @@
 import "./core/key";
 import { render } from "preact";
 import { App } from "./app";
+import "./core/installing";
+import "./core/telling";
 import "./core/theme";
 import { page } from "./core/router";
 import { begin } from "./core/store";

@@ -126,6 +126,30 @@ def test_names_are_completed_and_what_they_bring_is_shown_before(somebody: Perso
     expect(page.get_by_role("alert")).to_contain_text("nothing.md")
 
 
+def test_paths_are_completed_inside_the_workspace(somebody: Person) -> None:
+    notes = somebody.daemon.workspace / "my notes"
+    notes.mkdir(exist_ok=True)
+    (notes / "first day.md").write_text("it rained\n")
+    (somebody.daemon.workspace / ".env").write_text("TOKEN=x\n")
+    page = somebody.log_in()
+    say(page, "hello")
+    ended(page)
+    box = page.get_by_role("textbox", name="Message")
+    box.press_sequentially("@file:")
+    expect(page.get_by_role("option", name="my notes/")).to_be_visible()
+    expect(page.get_by_role("listbox", name="Suggestions")).not_to_contain_text(".env")
+    box.press_sequentially("my")
+    expect(page.get_by_role("option")).to_have_count(1)
+    box.press("Tab")
+    expect(page.get_by_role("option", name="first day.md")).to_be_visible()
+    box.press("Enter")
+    expect(box).to_have_value('@file:"my notes/first day.md" ')
+    expect(page.locator(".references")).to_contain_text("tokens")
+    box.press_sequentially("what was it like?")
+    box.press("Enter")
+    expect(page.get_by_role("article", name="You").last).to_contain_text("@file:my notes/first day.md")
+
+
 def test_commands_are_offered_and_done(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "hello")

@@ -1,28 +1,51 @@
 // Where a message is written: files by drag and paste, `@` names and `/` commands with completion, and how it joins what runs.
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { online, post, upload, wordsOf } from "../core/api";
+import { get, online, post, upload, wordsOf } from "../core/api";
 import type { Conversation } from "../core/conversation";
 import { go } from "../core/router";
-import { listen } from "../core/store";
+import { listen, sessions } from "../core/store";
 import { count, size, visible } from "../core/words";
 import { Badge, Choice, Problem } from "../ui/parts";
-import type { ReferencesPreview, StoredFile } from "../types";
-import { change, COMMANDS, drafts, editing, mode, NOTHING, REFERENCES } from "./composing";
+import type { PathList, ReferencesPreview, StoredFile } from "../types";
+import { begunPath, change, COMMANDS, completed, drafts, editing, mode, NOTHING, type Offer, pathOffers, REFERENCES } from "./composing";
 import { branch, command, create, stop, submit } from "./verbs";
 
 const NEW = "new";
 const LOOK_MS = 350;
+const PATHS_MS = 80;
 const MODES = [
   ["followup", "Do it next"],
   ["steer", "Tell it now"],
   ["interrupt", "Do it instead"],
 ] as const;
 
-function suggestions(text: string): readonly (readonly [string, string])[] {
+function suggestions(text: string): readonly Offer[] {
   if (/^\/\w*$/.test(text)) return COMMANDS.filter(([name]) => name.startsWith(text));
   const word = /(?:^|\s)(@\w*)$/.exec(text)?.[1];
   return word ? REFERENCES.filter(([name]) => name.startsWith(word) && name !== word) : [];
+}
+
+/** Paths that begin as what is being typed. A session that is not begun has the workspace of the last one. */
+function usePaths(text: string, sessionId: string | undefined): readonly Offer[] {
+  const begun = begunPath(text);
+  const where = sessionId ?? sessions.value[0]?.session_id;
+  const key = begun && where ? `${begun.kind}:${begun.prefix}` : "";
+  const [found, setFound] = useState<{ key: string; offers: readonly Offer[] }>({ key: "", offers: [] });
+  useEffect(() => {
+    if (!key || !begun) return;
+    let stale = false;
+    const timer = setTimeout(() => {
+      void get<PathList>(`/v1/sessions/${where}/paths?prefix=${encodeURIComponent(begun.prefix)}`).then(({ paths }) => {
+        if (!stale) setFound({ key, offers: pathOffers(begun.kind, paths, begun.prefix) });
+      }, () => undefined);
+    }, PATHS_MS);
+    return () => {
+      stale = true;
+      clearTimeout(timer);
+    };
+  }, [key, where]);
+  return found.key === key ? found.offers : [];
 }
 
 export function Composer({ conversation }: { conversation: Conversation | undefined }): VNode {
@@ -36,7 +59,10 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
   const [preview, setPreview] = useState<ReferencesPreview | undefined>();
   const [help, setHelp] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
-  const offered = suggestions(draft.text);
+  const paths = usePaths(draft.text, conversation?.id);
+  const [refused, setRefused] = useState("");
+  const all = paths.length ? paths : suggestions(draft.text);
+  const offered = refused === draft.text ? [] : all;
   const edit = editing.value?.sessionId === conversation?.id ? editing.value : undefined;
 
   useEffect(() => {
@@ -101,8 +127,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
   };
 
   const take = (name: string) => {
-    const text = name.startsWith("/") ? `${name} ` : draft.text.replace(/@\w*$/, name);
-    change(key, { text: name.startsWith("/") && name !== "/title" ? name : text });
+    change(key, { text: completed(draft.text, name) });
     setChosen(0);
     box.current?.focus();
   };
@@ -119,6 +144,8 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       void send();
+    } else if (event.key === "Escape" && offered.length) {
+      setRefused(draft.text);
     } else if (event.key === "Escape" && edit) {
       editing.value = undefined;
       change(key, NOTHING);
@@ -143,7 +170,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
       {offered.length > 0 && (
         <ul class="offered" id="offered" role="listbox" aria-label="Suggestions">
           {offered.map(([name, words], at) => (
-            <li id={`offered-${at}`} role="option" aria-selected={at === chosen} onMouseDown={(event) => { event.preventDefault(); take(name); }}><span class="mono">{name}</span> {words}</li>
+            <li id={`offered-${at}`} role="option" aria-selected={at === chosen} onMouseDown={(event) => { event.preventDefault(); take(name); }}><bdi class="mono">{visible(name)}</bdi> {words}</li>
           ))}
         </ul>
       )}

@@ -39,3 +39,30 @@ export const COMMANDS: readonly (readonly [string, string])[] = [
   ["/export", "save this session as a file"],
   ["/help", "show these commands"],
 ];
+
+/** What can stand at the end of a draft: its name, and what it is. */
+export type Offer = readonly [string, string];
+
+const PATH = /(?:^|\s)@(file|folder):(?:"([^"]*)|([^"\s]*))$/;
+
+/** The beginning of a path that is being typed behind `@file:` or `@folder:`. */
+export function begunPath(text: string): { kind: "file" | "folder"; prefix: string } | undefined {
+  const found = PATH.exec(text);
+  return found ? { kind: found[1] as "file" | "folder", prefix: found[2] ?? found[3] ?? "" } : undefined;
+}
+
+/** Paths as references; one with spaces stands in quotes, which stay open where it can go on. */
+export function pathOffers(kind: "file" | "folder", paths: readonly string[], prefix: string): Offer[] {
+  return paths
+    .filter((path) => (kind === "file" || path.endsWith("/")) && path !== prefix)
+    .map((path) => {
+      const folder = path.endsWith("/");
+      const quoted = /[\s"'\\]/.test(path) ? `"${path.replace(/["\\]/g, "\\$&")}${folder ? "" : '"'}` : path;
+      return [`@${kind}:${quoted}${folder ? "" : " "}`, folder ? "a folder" : ""] as const;
+    });
+}
+
+export function completed(text: string, offer: string): string {
+  if (offer.startsWith("/")) return offer === "/title" ? `${offer} ` : offer;
+  return text.replace(/@\w*(?::(?:"[^"]*|[^"\s]*))?$/, () => offer);
+}

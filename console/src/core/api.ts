@@ -40,7 +40,7 @@ interface ErrorWire {
   error?: { code?: string; message?: string; details?: Record<string, unknown> };
 }
 
-async function send(method: string, path: string, body?: BodyInit, type?: string): Promise<Response> {
+export async function send(method: string, path: string, body?: BodyInit, type?: string): Promise<Response> {
   const headers = keyHeader();
   if (type) headers["Content-Type"] = type;
   let response: Response;
@@ -63,6 +63,11 @@ async function send(method: string, path: string, body?: BodyInit, type?: string
 
 export async function get<T>(path: string): Promise<T> {
   return (await (await send("GET", path)).json()) as T;
+}
+
+/** An answer as it came, byte by byte. */
+export async function text(path: string): Promise<string> {
+  return (await send("GET", path)).text();
 }
 
 export async function post<T>(path: string, body: unknown = {}): Promise<T> {

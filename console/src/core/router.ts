@@ -8,6 +8,7 @@ addEventListener("hashchange", () => (hash.value = location.hash));
 export const route = computed(() => hash.value.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeSafely));
 export const page = computed(() => route.value[0] ?? "chat");
 export const argument = computed(() => route.value[1] ?? "");
+export const second = computed(() => route.value[2] ?? "");
 
 export function go(...parts: string[]): void {
   location.hash = "/" + parts.map(encodeURIComponent).join("/");

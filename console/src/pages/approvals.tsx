@@ -4,30 +4,40 @@ import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { answer, ApprovalCard, Previewed } from "../chat/approval";
 import { get, wordsOf } from "../core/api";
+import { allowed, askToTell, telling } from "../core/telling";
 import { href } from "../core/router";
 import { lastEntry, listed, pending } from "../core/store";
 import { ago, toolWords, visible, when } from "../core/words";
 import { Badge, Choice, Empty, PageHead, Problem } from "../ui/parts";
-import type { Approval, ApprovalPage } from "../types";
+import type { Approval, ApprovalPage, EntryPage, ToolProposed } from "../types";
 
 const tab = signal<"open" | "answered">("open");
 const risk = signal<"any" | "high">("any");
 const words = signal("");
+const tool = signal("");
+const OLDER = 100;
 
 function fits(each: Approval): boolean {
   if (risk.value === "high" && each.request.risk === "low") return false;
+  if (tool.value && each.request.tool !== tool.value) return false;
   const wanted = words.value.trim().toLowerCase();
   return !wanted || `${each.request.tool} ${each.request.preview.title} ${each.request.why}`.toLowerCase().includes(wanted);
 }
 
 export function ApprovalsPage(): VNode {
+  const tools = [...new Set(pending.value.map((each) => each.request.tool).concat(tool.value || []))].sort();
   return (
     <div class="page">
       <PageHead title="Approvals">
         <Choice label="Which" value={tab.value} options={[["open", "Open"], ["answered", "Answered"]]} onChoose={(value) => (tab.value = value)} />
         <Choice label="Risk" value={risk.value} options={[["any", "Any risk"], ["high", "Riskier"]]} onChoose={(value) => (risk.value = value)} />
+        <select aria-label="Kind of step" value={tool.value} onChange={(event) => (tool.value = event.currentTarget.value)}>
+          <option value="">Every kind of step</option>
+          {tools.map((each) => <option value={each}>{toolWords(each)}</option>)}
+        </select>
         <input type="search" aria-label="Filter approvals" placeholder="Filter" value={words.value} onInput={(event) => (words.value = event.currentTarget.value)} />
       </PageHead>
+      <Tell />
       {tab.value === "open" ? <Open /> : <Answered />}
     </div>
   );
@@ -89,6 +99,7 @@ function Open(): VNode {
       <p class="hint keys"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>d</kbd> deny · <kbd>a</kbd> twice to allow once · <kbd>x</kbd> pick</p>
       <Problem text={error} />
       <p role="status" class="armed">{armed ? "Press a again to allow this once; any other key takes it back." : ""}</p>
+      {shown.length > 1 && picked.size === 0 && <div class="row"><button type="button" class="quiet small" onClick={() => setPicked(new Set(shown.map((each) => each.approval_id)))}>Pick all {shown.length}</button></div>}
       {picked.size > 0 && <div class="row"><button type="button" class="no" onClick={() => void denyPicked()}>Deny the {picked.size} picked</button><button type="button" class="quiet" onClick={() => setPicked(new Set())}>Pick none</button></div>}
       <div class="inbox">
         <ul class="inbox-list" aria-label="Open questions">
@@ -103,8 +114,8 @@ function Open(): VNode {
         </ul>
         {current && (
           <div>
-            <ApprovalCard key={current.approval_id} request={current.request} />
-            <p><a href={href("chat", current.session_id)}>Open the conversation</a> · <a href={href("timeline", current.session_id)}>See it on the timeline</a></p>
+            <Asked key={current.approval_id} approval={current} />
+            <p><a href={href("chat", current.session_id)}>Open the conversation</a> · <a href={href("timeline", current.session_id, String(current.seq ?? ""))}>See the moment on the timeline</a></p>
           </div>
         )}
       </div>
@@ -112,15 +123,31 @@ function Open(): VNode {
   );
 }
 
+/** The card of a question, with the arguments it is about: they stand on the tape just before it, and can be edited. */
+function Asked({ approval }: { approval: Approval }): VNode {
+  const [found, setFound] = useState<Record<string, unknown> | undefined>();
+  useEffect(() => {
+    const after = Math.max(0, (approval.seq ?? 0) - NEARBY);
+    void get<EntryPage>(`/v1/sessions/${approval.session_id}/entries?after=${after}&limit=${NEARBY}`).then(({ entries }) => {
+      const proposed = entries.findLast((each) => each.kind === "tool.proposed" && (each.event as ToolProposed).call_id === approval.request.call_id);
+      setFound((proposed?.event as ToolProposed | undefined)?.arguments);
+    }, () => undefined);
+  }, [approval.approval_id]);
+  return <ApprovalCard request={approval.request} {...(found ? { arguments: found } : {})} />;
+}
+
+const NEARBY = 60;
 const DECISIONS: Record<string, string> = { allow: "allowed", deny: "denied", expired: "expired", withdrawn: "no longer needed", happened: "had happened", again: "done again", skip: "left out" };
 
 function Answered(): VNode {
   const [rows, setRows] = useState<Approval[] | undefined>();
+  const [next, setNext] = useState<string | null>(null);
   const [error, setError] = useState("");
   const changed = lastEntry.value?.kind === "approval.resolved" ? lastEntry.value.position : 0;
   useEffect(() => {
-    void get<ApprovalPage>("/v1/approvals?pending=false&limit=200").then((page) => setRows(page.approvals), (failure: unknown) => setError(wordsOf(failure)));
+    void get<ApprovalPage>(`/v1/approvals?pending=false&limit=${OLDER}`).then((page) => { setRows(page.approvals); setNext(page.next); }, (failure: unknown) => setError(wordsOf(failure)));
   }, [changed]);
+  const older = () => void get<ApprovalPage>(`/v1/approvals?pending=false&limit=${OLDER}&before=${next}`).then((page) => { setRows([...(rows ?? []), ...page.approvals]); setNext(page.next); }, (failure: unknown) => setError(wordsOf(failure)));
   const shown = rows?.filter(fits);
   return (
     <>
@@ -132,11 +159,23 @@ function Answered(): VNode {
             <details>
               <summary><Badge tone={each.decision === "allow" ? "good" : each.decision === "deny" ? "bad" : ""}>{DECISIONS[each.decision ?? ""] ?? each.decision}</Badge> <bdi>{visible(each.request.preview.title)}</bdi> <span class="hint">{ago(each.resolved_ms ?? each.requested_ms)}</span></summary>
               <Previewed request={each.request} />
-              <p class="hint">Answered {when(each.resolved_ms ?? 0)}{each.resolution?.surface ? ` in ${each.resolution.surface}` : ""}{each.resolution?.reason ? `: ${visible(each.resolution.reason)}` : ""}. <a href={href("chat", each.session_id)}>Open the conversation</a></p>
+              <p class="hint">Answered {when(each.resolved_ms ?? 0)}{each.resolution?.surface ? ` in ${each.resolution.surface}` : ""}{each.resolution?.reason ? `: ${visible(each.resolution.reason)}` : ""}. <a href={href("chat", each.session_id)}>Open the conversation</a> · <a href={href("timeline", each.session_id, String(each.seq ?? ""))}>See the moment on the timeline</a></p>
             </details>
           </li>
         ))}
       </ul>
+      {next && <button type="button" class="quiet" onClick={older}>Show older ones</button>}
     </>
+  );
+}
+
+/** Whether this browser says so when Palyra asks while nobody looks. It is asked for by a click, never by itself. */
+function Tell(): VNode | null {
+  if (allowed.value === "unsupported") return null;
+  return (
+    <p class="row hint">
+      {allowed.value === "denied" ? "This browser does not let Palyra tell you about questions: its settings for this page decide that."
+        : <label class="row"><input type="checkbox" checked={telling.value} onChange={(event) => void askToTell(event.currentTarget.checked)} /> Tell me when Palyra asks and I look elsewhere</label>}
+    </p>
   );
 }

@@ -2,10 +2,11 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, patch, post, remove, wordsOf } from "../core/api";
+import { href } from "../core/router";
 import { lastEntry } from "../core/store";
-import { ago, visible } from "../core/words";
+import { ago, visible, when } from "../core/words";
 import { Badge, Choice, Empty, Labels, PageHead, Problem } from "../ui/parts";
-import type { Item, ItemPage, ScoreParts, Searched } from "../types";
+import type { Entry, Item, ItemPage, ScoreParts, Searched } from "../types";
 
 interface Row {
   item: Item;
@@ -15,7 +16,7 @@ interface Row {
 const SEARCH_MS = 250;
 
 export function MemoryPage(): VNode {
-  const [state, setState] = useState<"active" | "review">("active");
+  const [state, setState] = useState<"active" | "review" | "forgotten">("active");
   const [query, setQuery] = useState("");
   const [rows, setRows] = useState<Row[] | undefined>();
   const [error, setError] = useState("");
@@ -39,7 +40,7 @@ export function MemoryPage(): VNode {
   return (
     <div class="page">
       <PageHead title="Memory">
-        <Choice label="Which" value={state} options={[["active", "Remembered"], ["review", "To be looked at"]]} onChoose={setState} />
+        <Choice label="Which" value={state} options={[["active", "Remembered"], ["review", "To be looked at"], ["forgotten", "Forgotten"]]} onChoose={setState} />
         <input type="search" aria-label="Search memory" placeholder="Search by words or meaning" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
       </PageHead>
       <form class="row" onSubmit={(event) => {
@@ -66,16 +67,73 @@ function Remembered({ row: { item, score, parts }, attempt }: { row: Row; attemp
       <div class="row">
         <Badge>{item.kind}</Badge><Labels label={item.label} />{item.pinned && <Badge tone="good">kept in view</Badge>}
         <span class="hint">{item.updated_ms ? ago(item.updated_ms) : ""}{item.origin === "user" ? ", told by you" : item.origin ? `, from ${item.origin === "tool" ? "the agent" : item.origin}` : ""}{item.source ? ` (${visible(item.source)})` : ""}</span>
-        {score !== undefined && <span class="hint" title={parts && Object.entries(parts).map(([name, value]) => `${name.replaceAll("_", " ")} ${Number(value).toFixed(2)}`).join(", ")}>fits {score.toFixed(2)}</span>}
+        {score !== undefined && <span class="hint">fits {score.toFixed(2)}</span>}
       </div>
+      {parts && <Score parts={parts} />}
       {item.why && <p class="hint">{visible(item.why)}</p>}
       <div class="row">
+        {item.state === "forgotten" && <button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "accept" }))}>Remember it again</button>}
         {item.state === "review" && <><button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "accept" }))}>Keep it</button><button type="button" onClick={() => attempt(post(`${path}/review`, { decision: "reject" }))}>Reject it</button></>}
         {text === undefined ? <button type="button" class="quiet small" onClick={() => setText(item.text)}>Correct</button>
           : <><button type="button" class="small" onClick={() => { attempt(patch(path, { text })); setText(undefined); }}>Save</button><button type="button" class="quiet small" onClick={() => setText(undefined)}>Leave it</button></>}
-        <button type="button" class="quiet small" onClick={() => attempt(patch(path, { pinned: !item.pinned }))}>{item.pinned ? "No longer keep in view" : "Keep in view"}</button>
-        <button type="button" class="quiet small" onClick={() => attempt(remove(path))}>Forget</button>
+        {item.state !== "forgotten" && <button type="button" class="quiet small" onClick={() => attempt(patch(path, { pinned: !item.pinned }))}>{item.pinned ? "No longer keep in view" : "Keep in view"}</button>}
+        {item.state !== "forgotten" && <button type="button" class="quiet small" onClick={() => attempt(remove(path))}>Forget</button>}
       </div>
+      <Believed item={item} />
     </li>
+  );
+}
+
+const PARTS: Record<keyof ScoreParts, string> = {
+  words: "the same words", meaning: "a similar meaning", own: "said by you", neighbour: "near something that fits", recency: "how new it is", confidence: "how sure it is",
+};
+
+/** What a score is made of, part by part. */
+function Score({ parts }: { parts: ScoreParts }): VNode {
+  return (
+    <ul class="score" aria-label="Why it was found">
+      {(Object.entries(PARTS) as [keyof ScoreParts, string][]).filter(([name]) => parts[name]).map(([name, said]) => (
+        <li>{said} <meter min={0} max={1} value={Number(parts[name])} aria-label={said} /> <span class="hint">{Number(parts[name]).toFixed(2)}</span></li>
+      ))}
+    </ul>
+  );
+}
+
+interface Source {
+  entry?: Entry;
+  position: number;
+}
+
+/** Where it comes from: the entries it was taken from, who said it, how sure it is, and what it said before. */
+function Believed({ item }: { item: Item }): VNode {
+  const [found, setFound] = useState<{ sources: Source[]; versions: Item[] } | undefined>();
+  const [error, setError] = useState("");
+  const look = async () => {
+    try {
+      const sources = await Promise.all((item.provenance ?? []).slice(0, 20).map((position) =>
+        get<Entry>(`/v1/journal/entries/${position}`).then((entry): Source => ({ entry, position }), (): Source => ({ position }))));
+      const versions = (await get<ItemPage>(`/v1/memory/${item.memory_id}/history`)).items.filter((each) => each.memory_id !== item.memory_id);
+      setFound({ sources, versions });
+    } catch (failure) {
+      setError(wordsOf(failure));
+    }
+  };
+  const isTape = (entry: Entry) => /^[0-9A-Z]{26}$/.test(entry.tape);
+  return (
+    <details onToggle={(event) => event.currentTarget.open && !found && void look()}>
+      <summary class="hint">Why do you believe this?</summary>
+      <Problem text={error} />
+      {found && (
+        <dl class="facts">
+          <dt>from</dt><dd>{item.origin === "user" ? "you said so" : item.origin === "tool" ? "the agent noted it" : item.origin === "learned" ? "learned from a conversation" : item.origin === "import" ? "imported" : "unknown"}{item.source ? `: ${visible(item.source)}` : ""}</dd>
+          <dt>sure</dt><dd>{((item.confidence_bps ?? 10_000) / 100).toFixed(0)} %</dd>
+          <dt>since</dt><dd>{when(item.created_ms ?? 0)}</dd>
+          <dt>entries</dt>
+          <dd>{found.sources.length ? found.sources.map(({ entry, position }) => entry && isTape(entry)
+            ? <a href={href("timeline", entry.tape, String(entry.seq))}>entry {entry.seq} of that session</a> : <span>entry {position} of the journal</span>) : "none: it was told directly"}</dd>
+          {found.versions.map((each) => <><dt>before</dt><dd><bdi>{visible(each.text)}</bdi> <span class="hint">{when(each.updated_ms ?? each.created_ms ?? 0)}</span></dd></>)}
+        </dl>
+      )}
+    </details>
   );
 }

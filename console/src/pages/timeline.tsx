@@ -1,26 +1,16 @@
-// The tape of a session: every entry in order, drawn only where it is looked at, with what it says and ways back to it.
+// The tape of a session as a line through time: every entry in order, drawn only where it is looked at, fetched only when it is.
 import type { VNode } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { branch } from "../chat/verbs";
-import { get, post, wordsOf } from "../core/api";
-import { argument, go, href } from "../core/router";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { argument, href, second } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
-import { visible, when } from "../core/words";
-import { Code, Diff } from "../ui/code";
+import { Tape } from "../core/tape";
+import { visible } from "../core/words";
 import { Empty, PageHead, Problem } from "../ui/parts";
-import type { Entry, EntryPage, Session } from "../types";
+import type { Entry } from "../types";
+import { EntryDetail, NEAR, says } from "./entry";
 
 const ROW = 36;
-const SPARE = 8;
-const PAGE = 500;
-
-const SAYS: Record<string, string> = {
-  "run.accepted": "a run was accepted", "run.started": "the run began", "run.resumed": "the run went on", "run.completed": "the run was done",
-  "run.failed": "the run failed", "run.cancelled": "the run was stopped", "input.received": "a message came", "input.assembled": "the model was shown this",
-  "route.planned": "a model was chosen", "model.replied": "the model answered", "model.failed": "the model failed", "tool.proposed": "a step was proposed",
-  "tool.decided": "the step was decided", "tool.started": "the step began", "tool.finished": "the step ended", "tool.undone": "the step was undone",
-  "approval.requested": "you were asked", "approval.resolved": "the question was answered", "session.created": "the session began",
-};
+const SPARE = 12;
 
 function gist(entry: Entry): string {
   const event = entry.event as unknown as Record<string, unknown>;
@@ -30,8 +20,7 @@ function gist(entry: Entry): string {
 
 export function TimelinePage(): VNode {
   const id = argument.value;
-  if (!id) return <Choose />;
-  return <Tape key={id} id={id} />;
+  return id ? <Line key={id} id={id} /> : <Choose />;
 }
 
 function Choose(): VNode {
@@ -39,114 +28,77 @@ function Choose(): VNode {
     <div class="page">
       <PageHead title="Timeline" />
       <p>Everything that happened in a session, entry by entry. Choose one:</p>
-      <ul class="plain-list">{sessions.value.map((each) => <li><a href={href("timeline", each.session_id)} dir="auto">{each.title || "Untitled"}</a></li>)}</ul>
+      <ul class="plain-list">{sessions.value.map((each) => <li><a href={href("timeline", each.session_id)}><bdi>{visible(each.title || "Untitled")}</bdi></a></li>)}</ul>
       {!sessions.value.length && <Empty><p>No sessions yet.</p></Empty>}
     </div>
   );
 }
 
-function useTape(id: string): { entries: Entry[]; session: Session | undefined; error: string } {
-  const [entries, setEntries] = useState<Entry[]>([]);
-  const [session, setSession] = useState<Session | undefined>();
-  const [error, setError] = useState("");
-  const kept = useRef<Entry[]>([]);
-  const busy = useRef(false);
-  const changed = lastEntry.value?.tape === id ? lastEntry.value.seq : 0;
-  useEffect(() => {
-    const fetchMore = async () => {
-      if (busy.current) return;
-      busy.current = true;
-      try {
-        for (;;) {
-          const page = await get<EntryPage>(`/v1/sessions/${id}/entries?after=${kept.current.at(-1)?.seq ?? 0}&limit=${PAGE}`);
-          if (page.entries.length) setEntries((kept.current = [...kept.current, ...page.entries]));
-          if (page.next === null) break;
-        }
-        setError("");
-      } catch (failure) {
-        setError(wordsOf(failure));
-      }
-      busy.current = false;
-    };
-    void fetchMore();
-  }, [id, changed]);
-  useEffect(() => void get<Session>(`/v1/sessions/${id}`).then(setSession, () => undefined), [id]);
-  return { entries, session, error };
-}
-
-function Tape({ id }: { id: string }): VNode {
-  const { entries, session, error } = useTape(id);
-  const [chosen, setChosen] = useState(0);
-  const [top, setTop] = useState(0);
+function Line({ id }: { id: string }): VNode {
+  const tape = useMemo(() => new Tape(id), [id]);
+  const chosen = Number(second.value) || 0;
+  const [view, setView] = useState({ top: 0, height: 700 });
   const pane = useRef<HTMLDivElement>(null);
-  const height = pane.current?.clientHeight ?? 600;
-  const first = Math.max(0, Math.floor(top / ROW) - SPARE);
-  const shown = entries.slice(first, first + Math.ceil(height / ROW) + 2 * SPARE);
-  const current = entries[chosen - 1]?.seq === chosen ? entries[chosen - 1] : entries.find((each) => each.seq === chosen);
-  const pressed = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12 }[event.key];
-    if (!step || !entries.length) return;
-    event.preventDefault();
-    const next = Math.min(entries.at(-1)!.seq, Math.max(1, (chosen || 1) + step));
-    setChosen(next);
-    pane.current!.scrollTop = Math.max(0, (next - 1) * ROW - height / 2);
+  const head = tape.head.value;
+  tape.tick.value;
+  useEffect(() => void tape.open(), [tape]);
+  const newest = lastEntry.value?.tape === id ? lastEntry.value.seq : 0;
+  useEffect(() => tape.grow(newest), [newest]);
+  const first = Math.max(1, Math.floor(view.top / ROW) + 1 - SPARE);
+  const last = Math.min(head, first + Math.ceil(view.height / ROW) + 2 * SPARE);
+  useEffect(() => void tape.want(first, last), [tape, first, last, head]);
+  useEffect(() => {
+    if (chosen && head) void tape.want(chosen - NEAR, chosen + NEAR);
+  }, [tape, chosen, head > 0]);
+
+  const bring = (seq: number) => {
+    const box = pane.current!;
+    const top = (seq - 1) * ROW;
+    if (top < box.scrollTop || top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, top - box.clientHeight / 2);
   };
+  // Whoever comes by a link to an entry finds it in view.
+  useLayoutEffect(() => {
+    if (chosen && head) bring(chosen);
+  }, [chosen, head > 0]);
+  useLayoutEffect(() => setView({ top: pane.current!.scrollTop, height: pane.current!.clientHeight }), [head > 0]);
+
+  // In place: the way back leads out of the timeline, not through every entry that was looked at.
+  const choose = (seq: number) => {
+    history.replaceState(null, "", href("timeline", id, String(seq)));
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  };
+  const pressed = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -head, End: head }[event.key];
+    if (!step || !head) return;
+    event.preventDefault();
+    choose(Math.min(head, Math.max(1, (chosen || (step > 0 ? 0 : 2)) + step)));
+  };
+  const rows: VNode[] = [];
+  for (let seq = first; seq <= last; seq++) rows.push(<TapeRow key={seq} seq={seq} entry={tape.at(seq)} chosen={seq === chosen} choose={choose} />);
+  const title = tape.session.value?.title;
+  const current = chosen ? tape.at(chosen) : undefined;
   return (
     <div class="page wide">
-      <PageHead title={session?.title ? `Timeline: ${session.title}` : "Timeline"}><a class="button quiet" href={href("chat", id)}>Open the conversation</a></PageHead>
-      <Problem text={error} />
+      <PageHead title={title ? `Timeline: ${visible(title)}` : "Timeline"}><a class="button quiet" href={href("chat", id)}>Open the conversation</a></PageHead>
+      <Problem text={tape.error.value} />
       <div class="tape">
-        <div class="tape-list" ref={pane} tabIndex={0} role="listbox" aria-label={`${entries.length} entries`} aria-activedescendant={chosen ? `entry-${chosen}` : undefined}
-          onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={pressed}>
-          <svg class="tape-space" width="1" height={entries.length * ROW} aria-hidden="true" />
-          {shown.map((entry, at) => (
-            <div key={entry.seq} id={`entry-${entry.seq}`} role="option" aria-selected={entry.seq === chosen} class={`tape-row k-${entry.kind.split(".")[0]}`}
-              ref={(row) => { if (row) row.style.top = `${(first + at) * ROW}px`; }} onClick={() => setChosen(entry.seq)}>
-              <span class="hint">{entry.seq}</span><span>{SAYS[entry.kind] ?? entry.kind}</span><bdi class="hint">{gist(entry)}</bdi>
-            </div>
-          ))}
+        <div class="tape-list" ref={pane} tabIndex={0} role="listbox" aria-label={`${head} entries`} aria-activedescendant={chosen ? `entry-${chosen}` : undefined}
+          onScroll={(event) => setView({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })} onKeyDown={pressed}>
+          <div class="tape-space" role="presentation" style={{ height: `${head * ROW}px` }} />
+          {rows}
         </div>
-        <div class="tape-entry">{current ? <Detail key={current.seq} entry={current} id={id} /> : <p class="hint">Choose an entry to see what it says and to go back to it.</p>}</div>
+        <div class="tape-entry">{current ? <EntryDetail key={current.seq} entry={current} tape={tape} choose={choose} /> : <p class="hint">Choose an entry to see what it says, why it is there, and to go back to it.</p>}</div>
       </div>
     </div>
   );
 }
 
-interface Rewound { diff?: string }
-
-function Detail({ entry, id }: { entry: Entry; id: string }): VNode {
-  const [error, setError] = useState("");
-  const [preview, setPreview] = useState<Rewound | undefined>();
-  const attempt = async (work: () => Promise<void>) => {
-    setError("");
-    try {
-      await work();
-    } catch (failure) {
-      setError(wordsOf(failure));
-    }
-  };
-  const rewind = (dry: boolean) => attempt(async () => {
-    const found = await post<Rewound>(`/v1/sessions/${id}/rewind`, { to: entry.seq, preview: dry });
-    setPreview(dry ? found : undefined);
-    if (!dry) go("chat", id);
-  });
+function TapeRow({ seq, entry, chosen, choose }: { seq: number; entry: Entry | undefined; chosen: boolean; choose: (seq: number) => void }): VNode {
   return (
-    <section aria-label={`Entry ${entry.seq}`}>
-      <h2>{entry.seq}: {SAYS[entry.kind] ?? entry.kind}</h2>
-      <dl class="facts"><dt>when</dt><dd>{when(entry.time_ms)}</dd><dt>by</dt><dd>{visible(entry.principal)}</dd><dt>kind</dt><dd class="mono">{entry.kind}</dd><dt>hash</dt><dd class="mono breaks">{entry.hash}</dd></dl>
-      <div class="row">
-        <button type="button" onClick={() => void attempt(async () => go("chat", (await branch(id, entry.seq)).session_id))}>Continue from here in a branch</button>
-        <button type="button" class="quiet" onClick={() => void rewind(true)}>Go back to here…</button>
-      </div>
-      <Problem text={error} />
-      {preview && (
-        <div class="problem plain">
-          <p>Files that this session changed since are put back, and what came after no longer counts. The timeline keeps all of it.</p>
-          {preview.diff && <Diff text={visible(preview.diff)} />}
-          <div class="row"><button type="button" class="no" onClick={() => void rewind(false)}>Go back now</button><button type="button" class="quiet" onClick={() => setPreview(undefined)}>Leave it</button></div>
-        </div>
-      )}
-      <Code text={visible(JSON.stringify(entry.event, null, 2))} language="json" />
-    </section>
+    <div id={`entry-${seq}`} role="option" aria-selected={chosen} aria-setsize={-1} aria-posinset={seq} class={`tape-row k-${entry?.kind.split(".")[0] ?? "unknown"}`}
+      style={{ top: `${(seq - 1) * ROW}px` }} onClick={() => choose(seq)}>
+      <span class="hint">{seq}</span><i class="tape-dot" aria-hidden="true" />
+      {entry ? <><span>{says(entry.kind)}</span><bdi class="hint">{gist(entry)}</bdi></> : <span class="hint">…</span>}
+    </div>
   );
 }

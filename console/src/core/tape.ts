@@ -1,0 +1,89 @@
+// The tape of a session, page by page: what is looked at is fetched, and a tape of any length costs the same.
+import { signal } from "@preact/signals";
+import type { Entry, EntryPage, Session } from "../types";
+import { get, wordsOf } from "./api";
+
+const PAGE = 200;
+const MOST_PAGES = 40;
+
+export class Tape {
+  readonly session = signal<Session | undefined>(undefined);
+  /** The number of the last entry. */
+  readonly head = signal(0);
+  /** Changes when something has come. */
+  readonly tick = signal(0);
+  readonly error = signal("");
+  private readonly pages = new Map<number, readonly Entry[]>();
+  private readonly coming = new Map<number, Promise<void>>();
+
+  constructor(readonly id: string) {}
+
+  async open(): Promise<void> {
+    try {
+      const session = await get<Session>(`/v1/sessions/${this.id}`);
+      this.session.value = session;
+      this.grow(session.head_seq ?? 0);
+      this.error.value = "";
+    } catch (failure) {
+      this.error.value = wordsOf(failure);
+    }
+  }
+
+  grow(head: number): void {
+    if (head > this.head.peek()) this.head.value = head;
+  }
+
+  at(seq: number): Entry | undefined {
+    const page = this.pages.get(pageOf(seq));
+    return page?.[(seq - 1) % PAGE];
+  }
+
+  /** What is there of this stretch, in order. */
+  between(from: number, to: number): Entry[] {
+    const found: Entry[] = [];
+    for (let seq = Math.max(1, from); seq <= Math.min(to, this.head.peek()); seq++) {
+      const entry = this.at(seq);
+      if (entry) found.push(entry);
+    }
+    return found;
+  }
+
+  /** Fetch what is missing of a stretch. */
+  async want(from: number, to: number): Promise<void> {
+    const last = Math.min(to, this.head.peek());
+    const work: Promise<void>[] = [];
+    for (let page = pageOf(Math.max(1, from)); page <= pageOf(last) && last > 0; page++) {
+      const known = this.pages.get(page);
+      const whole = Math.min(PAGE, this.head.peek() - page * PAGE);
+      if (known && known.length >= whole) this.touch(page, known);
+      else work.push(this.fetch(page));
+    }
+    await Promise.all(work);
+  }
+
+  private fetch(page: number): Promise<void> {
+    const under = this.coming.get(page);
+    if (under) return under;
+    const work = get<EntryPage>(`/v1/sessions/${this.id}/entries?after=${page * PAGE}&limit=${PAGE}`).then(
+      ({ entries }) => {
+        this.touch(page, entries);
+        this.grow(entries.at(-1)?.seq ?? 0);
+        while (this.pages.size > MOST_PAGES) this.pages.delete(this.pages.keys().next().value!);
+        this.error.value = "";
+        this.tick.value++;
+      },
+      (failure: unknown) => void (this.error.value = wordsOf(failure)),
+    ).finally(() => this.coming.delete(page));
+    this.coming.set(page, work);
+    return work;
+  }
+
+  private touch(page: number, entries: readonly Entry[]): void {
+    this.pages.delete(page);
+    this.pages.set(page, entries);
+  }
+}
+
+function pageOf(seq: number): number {
+  return Math.floor((seq - 1) / PAGE);
+}
