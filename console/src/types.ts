@@ -4,6 +4,10 @@ export interface Accept {
   fingerprint: string;
 }
 
+export interface Accepting {
+  text?: string;
+}
+
 export interface Adding {
   text: string;
   kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
@@ -263,6 +267,40 @@ export interface Cancel {
   reason?: string;
 }
 
+export interface Candidate {
+  candidate_id: string;
+  owner: string;
+  session_id?: string;
+  run_id?: string;
+  kind: "fact" | "policy" | "preference" | "procedure";
+  content: string;
+  confidence_bps: number;
+  risk?: "critical" | "high" | "low" | "medium";
+  label?: Label;
+  evidence?: (Evidence)[];
+  state?: "proposed" | "accepted" | "applied" | "conflicted" | "pending_review" | "rejected" | "rolled_back" | "suppressed";
+  reason?: string;
+  memory_kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
+  about?: string;
+  steps?: (Step)[];
+  runs?: (string)[];
+  cedar?: string;
+  found_by?: string;
+  conflicts_with?: string;
+  automatic?: boolean;
+  effect?: Effect;
+  doing?: "" | "apply" | "roll_back";
+  position?: number;
+  created_ms?: number;
+  updated_ms?: number;
+}
+
+export interface CandidateList {
+  candidates: (Candidate)[];
+  counts: { [name: string]: number };
+  next?: string;
+}
+
 export interface CandidateProposed {
   kind: "candidate.proposed";
   candidate_id: string;
@@ -417,6 +455,13 @@ export interface DraftTest {
   since_ms?: number;
 }
 
+export interface Effect {
+  memory_id?: string;
+  replaced?: string;
+  skill?: string;
+  file?: string;
+}
+
 export interface Entry {
   tape: string;
   seq: number;
@@ -436,6 +481,13 @@ export interface EntryPage {
 
 export interface ErrorBody {
   error: palyra_transports_http_errors_Problem;
+}
+
+export interface Evidence {
+  session_id: string;
+  seq: number;
+  quote?: string;
+  position?: number;
 }
 
 export interface Example {
@@ -687,6 +739,15 @@ export interface Lasting {
   outcome?: string;
 }
 
+export interface LearningSettings {
+  enabled?: boolean;
+  thresholds?: Thresholds;
+  cooldown_ms?: number;
+  budget_tokens?: number;
+  most_candidates?: number;
+  model?: string;
+}
+
 export interface Left {
   call_id: string;
   tool: string;
@@ -863,6 +924,19 @@ export interface NewMemory {
   pinned?: boolean;
 }
 
+export interface NewPreset {
+  preset: "coding" | "default" | "locked" | "research";
+}
+
+export interface NewProvider {
+  name: string;
+  kind: "anthropic" | "openai-chat" | "openai-responses";
+  base_url?: string;
+  models?: (string)[];
+  key?: string;
+  first?: boolean;
+}
+
 export interface NewPublisher {
   name: string;
   key: string;
@@ -1037,6 +1111,22 @@ export interface Proposal {
   state: "enabled" | "quarantined" | "trusted";
 }
 
+export interface ProviderInfo {
+  name: string;
+  kind: string;
+  base_url: string;
+  models: (string)[];
+  key: string;
+  found: boolean;
+  default: boolean;
+  running: boolean;
+  healthy: boolean;
+}
+
+export interface ProviderList {
+  providers: (ProviderInfo)[];
+}
+
 export interface Publisher {
   name: string;
   key: string;
@@ -1093,6 +1183,17 @@ export interface ReferencesPreview {
   characters: number;
   tokens: number;
   errors?: (string)[];
+}
+
+export interface Reflected {
+  session_id: string;
+  candidates: (Candidate)[];
+  found_by?: string;
+  note?: string;
+}
+
+export interface Rejecting {
+  reason?: string;
 }
 
 export interface Reloaded {
@@ -1523,6 +1624,14 @@ export interface ShownCall {
   undone?: boolean;
 }
 
+export interface ShownCandidate {
+  candidate: Candidate;
+  would: string;
+  diff?: string;
+  problem?: string;
+  moves?: (string)[];
+}
+
 export interface ShownRule {
   rule_id: string;
   words: string;
@@ -1581,6 +1690,11 @@ export interface Status {
   notes: (string)[];
   started_ms: number;
   uptime_ms: number;
+}
+
+export interface Step {
+  tool: string;
+  arguments?: { [name: string]: unknown };
 }
 
 export interface Stopped {
@@ -1668,6 +1782,19 @@ export interface TaskFinished {
 export interface TaskPage {
   tasks: (Task)[];
   next?: string;
+}
+
+export interface Threshold {
+  review_bps: number;
+  auto_bps?: number;
+}
+
+export interface Thresholds {
+  automatic?: boolean;
+  fact?: Threshold;
+  preference?: Threshold;
+  procedure?: Threshold;
+  policy?: Threshold;
 }
 
 export interface Token {
@@ -1780,6 +1907,14 @@ export interface ToolUndone {
   changes: (FileChange)[];
   tool?: string;
   why?: "settled" | "undo";
+}
+
+export interface Trial {
+  ok: boolean;
+  model: string;
+  took_ms: number;
+  message: string;
+  fix?: string;
 }
 
 export interface Tried {

@@ -124,7 +124,7 @@ def test_all_problems_are_reported_at_once_with_file_and_key(tmp_path: Path) -> 
     assert len(caught.value.details["problems"]) == 4
 
 
-@pytest.mark.parametrize("key", ["sk-abcdefghijklmnop", "env:", "env:NOT A NAME", "file:relative", "vault:x", "env"])
+@pytest.mark.parametrize("key", ["sk-abcdefghijklmnop", "env:", "env:NOT A NAME", "file:relative", "vault:a b", "env"])
 def test_a_key_in_the_file_is_refused_and_never_repeated(tmp_path: Path, key: str) -> None:
     write(tmp_path, f"[providers.x]\nkind = 'anthropic'\napi_key = '{key}'\n")
     with pytest.raises(ConfigInvalid, match="env:NAME") as caught:
@@ -196,7 +196,7 @@ def test_every_value_knows_its_source(tmp_path: Path) -> None:
     assert shown["providers.x.api_key"] == ("env:KEY", f"{path}, line 6")
     assert "sk-secret" not in str(shown)
     # Every setting is shown, once.
-    assert len(shown) == sum("NAME" not in each.path for each in schema.settings()) + 8
+    assert len(shown) == sum("NAME" not in each.path for each in schema.settings()) + 9
 
 
 @pytest.mark.parametrize(

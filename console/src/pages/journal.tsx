@@ -100,7 +100,7 @@ function Backups(): VNode {
     setMade(undefined);
     setMade(await post<BackedUp>("/v1/journal/backup", folder ? { folder } : {}));
     kept.again();
-  }, "The backup is made.");
+  });
   return (
     <Part id="backup" title="Backups">
       <form class="form" onSubmit={(event) => { event.preventDefault(); if (!wrong) void backup(); }}>

@@ -1,0 +1,52 @@
+// Who can do what: every tool, in a few plain situations, as the policies in force decide it now.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { get } from "../core/api";
+import { lastEntry } from "../core/store";
+import { toolWords, visible } from "../core/words";
+import { SelectField } from "../ui/form";
+import { useLoaded } from "../ui/page";
+import { Badge, Problem } from "../ui/parts";
+import { Table } from "../ui/table";
+import { TONES, WORDS } from "./outcomes";
+import type { Cell, ToolRow, WhoCan } from "../types";
+
+const ORIGINS = [["interactive", "while you look on"], ["scheduled", "on a schedule"], ["api", "for a program"], ["child", "for another run"]] as const;
+
+export function Who(): VNode {
+  const [principal, setPrincipal] = useState("user:owner");
+  const [origin, setOrigin] = useState<(typeof ORIGINS)[number][0]>("interactive");
+  const [chosen, setChosen] = useState<ToolRow | undefined>();
+  const changed = lastEntry.value?.kind === "admin.changed" ? lastEntry.value.position : 0;
+  const found = useLoaded(() => get<WhoCan>(`/v1/policy/who?principal=${encodeURIComponent(principal)}&origin=${origin}`), [principal, origin, changed]);
+  const table = found.value;
+  return (
+    <>
+      <Problem text={found.error} />
+      <div class="row fields">
+        <SelectField label="Who" value={principal} onChoose={setPrincipal} options={(table?.known ?? ["user:owner"]).map((each) => [each, each === "user:owner" ? "you (user:owner)" : visible(each)] as const)} />
+        <SelectField label="When it works" value={origin} onChoose={setOrigin} options={ORIGINS} />
+      </div>
+      {table && (
+        <Table label="Who can do what" rows={table.tools} keyOf={(each) => each.tool} sorted="tool" onOpen={setChosen}
+          columns={[
+            { key: "tool", words: "Step", draw: (each) => <><strong>{toolWords(each.tool)}</strong><br /><span class="mono hint">{each.tool}</span></>, by: (each) => each.tool },
+            ...table.situations.map((situation, at) => ({ key: situation.id, words: situation.words, draw: (each: ToolRow) => <Said cell={each.cells[at]!} />, by: (each: ToolRow) => each.cells[at]!.word ?? "" })),
+          ]} />
+      )}
+      {chosen && table && (
+        <section class="form" aria-label={`Why: ${chosen.tool}`}>
+          <div class="row"><strong>{toolWords(chosen.tool)}</strong><button type="button" class="quiet small" onClick={() => setChosen(undefined)}>Close</button></div>
+          <dl class="facts">
+            {table.situations.map((situation, at) => chosen.cells[at]!.word && <><dt>{situation.words}</dt><dd><Said cell={chosen.cells[at]!} /> {visible(chosen.cells[at]!.reason ?? "")}{(chosen.cells[at]!.policies ?? []).length > 0 && <span class="hint"> ({chosen.cells[at]!.policies!.join(", ")})</span>}</dd></>)}
+          </dl>
+        </section>
+      )}
+      <p class="hint">Each is decided as an ordinary call would be: one file, one command, one host. A rule of a session, or what was allowed for a time, comes on top. Press Enter on a row to see why.</p>
+    </>
+  );
+}
+
+function Said({ cell }: { cell: Cell }): VNode {
+  return cell.word ? <Badge tone={TONES[cell.word] ?? ""}>{WORDS[cell.word]}</Badge> : <span class="hint">–</span>;
+}
