@@ -57,9 +57,7 @@ class World:
         await self.db.write(lambda tx: [self._run(tx, session.session_id, session.owner, Run(each), CLEAN) for each in said])
 
     def _record(self, tx: Tx, session_id: str, runs: Iterable[Run], owner: str) -> Session:
-        created = SessionCreated(owner=owner)
-        session = sessions.create(tx, session_id, created)
-        tape.append(tx, session_id, owner, [created])
+        session = sessions.create(tx, session_id, SessionCreated(owner=owner))
         label = CLEAN
         for run in runs:
             label = self._run(tx, session_id, owner, run, label)

@@ -125,7 +125,7 @@ class Extractor:
             return None
         if normal(quote) not in normal(said.event.text):
             return None
-        bps = max(0, min(_MOST_BPS, int(claim.confidence * 100)))
+        bps = max(0, min(_MOST_BPS, round(claim.confidence * 100)))
         words = set(_WORD.findall(content.casefold()))
         grounded = words & set(_WORD.findall(said.event.text.casefold()))
         if words and len(grounded) < _GROUNDED * len(words):
