@@ -26,10 +26,12 @@ from palyra.models.embedding import LocalEmbedder
 from palyra.models.http import HttpClient
 from palyra.parts import learning as parts_learning
 from palyra.parts import models as parts_models
+from palyra.parts import schedules as parts_schedules
 from palyra.parts import setup as parts_setup
 from palyra.parts import tools as parts_tools
 from palyra.parts.ground import folders, here, key, lay
 from palyra.parts.health import Health, healing
+from palyra.parts.schedules import Timekeeping
 from palyra.policy.shadow import open_shadow
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.policy.watch import watch
@@ -117,6 +119,7 @@ class Daemon:
     children: Children
     tasks: Tasks
     task_verbs: TaskVerbs
+    timekeeping: Timekeeping
     enclosures: Enclosures
     sessions: Sessions
     rules: Rules
@@ -166,6 +169,7 @@ class Daemon:
         await self.restoring.close()
         await self.replays.close()
         await self.feeder.close()
+        await self.timekeeping.files.close()
         await self.tasks.close()
         await self.children.close()
         await self.gateway.close()
@@ -255,6 +259,9 @@ async def start(
 
     # What is done behind everybody's back, kind by kind.
     tasks = Tasks(db, redactor, clock)
+    timekeeping = parts_schedules.timekeeping(
+        ground, tasks, gateway, sessions, answers, notices, enclosures.attachments, runs, catalogue, models
+    )
     learning, feeder = parts_learning.learning(ground, memory, policy, models, notices, shelf, tasks)
 
     # Who looks after all of it.
@@ -283,6 +290,7 @@ async def start(
     await gateway.start()
     await children.go_on()
     tasks.start()
+    await timekeeping.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
     health.watchdog.start()
@@ -306,6 +314,7 @@ async def start(
         children=children,
         tasks=tasks,
         task_verbs=TaskVerbs(db, tasks),
+        timekeeping=timekeeping,
         enclosures=enclosures,
         sessions=sessions,
         rules=Rules(db, catalogue, clock, redactor),

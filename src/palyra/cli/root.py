@@ -36,6 +36,7 @@ _TABLE = {
     "rules": ("rules:rules", "What you laid down for a session: list, add, remove."),
     "mcp": ("mcp:mcp", "Other people's tools: list, show, accept, permit, add, remove."),
     "skills": ("skills:skills", "What the agent was taught: list, show, install, trust, remove."),
+    "schedule": ("schedule:schedule", "What the agent does at its time: add, list, show, pause, run, next."),
     "tasks": ("tasks:tasks", "Background work: list, show, retry, cancel, pause, resume."),
     "browser": ("browser:browser", "The agent's browser: status, install."),
     "memory": ("memory:memory", "What is remembered: list, search, add, correct, forget, review."),

@@ -1,7 +1,7 @@
 """Cron expressions: five fields, and which moments they name in a time zone.
 
-The rule: each local time that matches happens once. A time that the clock skips in spring happens at the first valid moment after it;
-a time that the clock shows twice in autumn happens the first time.
+The rule: each local time that matches happens once. A time that the clock skips in spring happens at the first valid moment
+after it; a time that the clock shows twice in autumn happens the first time.
 """
 
 from datetime import UTC, date, datetime, timedelta

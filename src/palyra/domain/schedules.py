@@ -202,7 +202,7 @@ def parse_when(text: str, now_ms: int, zone: ZoneInfo) -> Trigger:
         return AtTrigger(now_ms + _duration(words[3:], said))
     if words.startswith("at ") or re.match(r"\d{4}-\d\d-\d\d", words):
         return AtTrigger(_instant(said.removeprefix("at ").removeprefix("At "), zone))
-    if words.startswith("@") or len(words.split()) == 5 and re.match(r"[\d*]", words):
+    if words.startswith("@") or (len(words.split()) == 5 and re.match(r"[\d*]", words)):
         return _cron(said)
     return _every(words, now_ms, said)
 
@@ -257,8 +257,8 @@ def _instant(text: str, zone: ZoneInfo) -> int:
 
 def _unclear(said: str) -> InvalidInput:
     return InvalidInput(
-        f"{said[:80]!r} is no time for a schedule: write `every 2h`, `every day at 9:00`, `weekdays at 8:30`, `at 2027-01-31 09:00`, "
-        "`in 20m`, five cron fields as `0 9 * * 1-5`, `file PATH` or `webhook`"
+        f"{said[:80]!r} is no time for a schedule: write `every 2h`, `every day at 9:00`, `weekdays at 8:30`, "
+        "`at 2027-01-31 09:00`, `in 20m`, five cron fields as `0 9 * * 1-5`, `file PATH` or `webhook`"
     )
 
 
@@ -281,4 +281,3 @@ def shown(moment_ms: int, zone: str) -> str:
     """A moment as the clock on the wall of a zone shows it."""
     local = datetime.fromtimestamp(moment_ms / 1000, zone_of(zone))
     return f"{local:%a %Y-%m-%d %H:%M} {local.tzname() or zone}"
-

@@ -71,17 +71,20 @@ def _firing(row: tuple[Any, ...]) -> Firing:
     return Firing(**dict(zip(Firing.__struct_fields__, row, strict=True)))
 
 
-def add_firing(tx: Tx, schedule_id: str, due_ms: int, state: FiringState, note: str = "", artifact: str = "") -> bool:
+def add_firing(
+    tx: Tx, schedule_id: str, due_ms: int, state: FiringState, note: str = "", *, artifact: str = "", session_id: str = ""
+) -> bool:
     """Whether it is new. A firing that is known is left as it is, whoever asks again."""
     row = tx.one(
-        """INSERT INTO firings (schedule_id, due_ms, state, note, artifact, updated_ms)
-        VALUES (:id, :due, :state, :note, :artifact, :now)
+        """INSERT INTO firings (schedule_id, due_ms, state, note, artifact, session_id, updated_ms)
+        VALUES (:id, :due, :state, :note, :artifact, :session_id, :now)
         ON CONFLICT (schedule_id, due_ms) DO NOTHING RETURNING due_ms""",
         id=schedule_id,
         due=due_ms,
         state=state,
         note=note,
         artifact=artifact,
+        session_id=session_id,
         now=tx.now_ms,
     )
     return row is not None

@@ -146,6 +146,12 @@ def _once_more(tx: Tx, task_id: str, state: str, body: bytes, ready_ms: int, exp
     )
 
 
+def drop(tx: Tx, kind: str, key: str) -> None:
+    """What it was for is no more. One that runs ends as it ends."""
+    tx.run("DELETE FROM tasks WHERE kind = :kind AND key = :key AND key <> '' AND state <> 'running'", kind=kind, key=key)
+    tx.run("UPDATE tasks SET again = 0 WHERE kind = :kind AND key = :key AND key <> ''", kind=kind, key=key)
+
+
 # --- what a worker does -----------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from palyra.domain.redaction import Redactor
 from palyra.journal import workspace
 from palyra.journal.database import Database, Tx
 from palyra.journal.sqlite import Sqlite
+from palyra.parts import schedules
 from palyra.parts.ground import Ground
 from palyra.runtime.clock import Clock
 from palyra.runtime.mcp import Opener
@@ -80,9 +81,11 @@ def to_look_at(loaded: Loaded) -> Catalogue:
     vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
     runner = Runner(Sandbox(), Egress(resolver))
     jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
-    catalogue = own(Ground(loaded.config, home, clock, db, redactor, vault, resolver, ()), runner, jobs, rehearsal=True)
+    ground = Ground(loaded.config, home, clock, db, redactor, vault, resolver, ())
+    catalogue = own(ground, runner, jobs, rehearsal=True)
     embedding = Embedding(db, None)
     offer_memory(catalogue, db, Memory(db, redactor, clock, embedding), Transcripts(db, embedding))
+    schedules.to_look_at(ground, catalogue)
     return catalogue
 
 

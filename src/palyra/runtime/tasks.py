@@ -32,6 +32,7 @@ LEASE_MS = 60_000
 _NET_MS = 60_000
 _IDLE_NET_MS = 300_000
 _RETRY_MS = 1_000
+_JUMP_MS = 5_000
 _LONGEST_BACKOFF_MS = 3_600_000
 _LONGEST_ERROR = 500
 _GRACE_S = 2.0
@@ -92,6 +93,9 @@ class Tasks:
         self._heart: asyncio.Task[None] | None = None
         self._alarm: asyncio.Task[None] | None = None
         self._closing = False
+        # Told, with the milliseconds, when somebody has set the wall clock or the machine has slept.
+        self.on_jump: list[Callable[[int], Awaitable[None]]] = []
+        self._drift_ms = clock.now_ms() - clock.ticks_ms()
         # Whether what is running in the table can only be what a process left that is dead.
         self._alone = False
 
@@ -150,6 +154,10 @@ class Tasks:
         await self._idle.wait()
 
     @property
+    def idle(self) -> bool:
+        return self._idle.is_set()
+
+    @property
     def working(self) -> int:
         return len(self._working)
 
@@ -183,6 +191,7 @@ class Tasks:
             self.counts.wakes += 1
             kinds, self._look_at = self._look_at, set()
             try:
+                await self._notice_jump()
                 claimed, next_ms = await self._round(kinds)
             except Unavailable as error:
                 log.warning("the queue cannot be reached now: %s", error.message)
@@ -195,6 +204,13 @@ class Tasks:
             self._ring_in(min(net_ms, max(0, next_ms - self._clock.now_ms())))
             if not self._working and not self._wake.is_set():
                 self._idle.set()
+
+    async def _notice_jump(self) -> None:
+        jumped = self._clock.now_ms() - self._clock.ticks_ms() - self._drift_ms
+        if abs(jumped) > _JUMP_MS:
+            self._drift_ms += jumped
+            for tell in self.on_jump:
+                await tell(jumped)
 
     async def _round(self, told: Collection[str]) -> tuple[list[Task], int]:
         """Take what may begin. A round that nobody asked for writes only if there is something to write."""

@@ -134,6 +134,8 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         incidents=daemon.incidents,
         doctor=daemon.doctor,
         task_verbs=daemon.task_verbs,
+        schedules=daemon.timekeeping.schedules,
+        hooks=daemon.timekeeping.hooks,
         setup=daemon.setup,
         reload_config=partial(app.reload_config, daemon, env),
         restart=partial(_restart_soon, int(url.rpartition(":")[2])),

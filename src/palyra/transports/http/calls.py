@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from palyra.runtime.routing import Models
     from palyra.runtime.rules import Rules
     from palyra.runtime.runs import Runs
+    from palyra.runtime.schedule_hooks import Hooks
+    from palyra.runtime.schedule_verbs import Schedules
     from palyra.runtime.session_verbs import Sessions
     from palyra.runtime.settings import ConfigReloaded
     from palyra.runtime.setup import Setup
@@ -98,6 +100,8 @@ class Parts:
     incidents: "Incidents"
     doctor: "Doctor"
     task_verbs: "TaskVerbs"
+    schedules: "Schedules"
+    hooks: "Hooks"
     setup: "Setup"
     reload_config: "Callable[[], Awaitable[ConfigReloaded]]"
     restart: Callable[[], None]

@@ -69,7 +69,7 @@ def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
 
 def upload(takes: Takes, raw: bytes, content_type: bytes | None) -> Upload:
     media = takes.media.decode()
-    if content_type is None or content_type.partition(b";")[0].strip().lower() != takes.media:
+    if media != "*/*" and (content_type is None or content_type.partition(b";")[0].strip().lower() != takes.media):
         raise WrongMediaType(f"the body must be {media}: send it with Content-Type: {media}")
     return Upload(raw)
 

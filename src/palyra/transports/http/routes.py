@@ -18,6 +18,7 @@ PARAMETERS: dict[str, str] = {
     "memory_id": ULID_PATTERN,
     "candidate_id": ULID_PATTERN,
     "task_id": ULID_PATTERN,
+    "schedule_id": ULID_PATTERN,
     "incident_id": ULID_PATTERN,
     "task_kind": "^[a-z][a-z0-9_.]{0,63}$",
     "artifact_id": "^[0-9a-f]{64}$",

@@ -36,6 +36,7 @@ from palyra.transports.http.restarting import RESTARTING
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.setup import SETUP
 from palyra.transports.http.skill_table import SKILLS
+from palyra.transports.http.schedules import SCHEDULES
 from palyra.transports.http.tasks import TASKS
 from palyra.transports.http.travel_table import TRAVEL
 from palyra.transports.http.usage_table import USAGE
@@ -398,6 +399,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *REPLAY,
     *COMPACTION,
     *TASKS,
+    *SCHEDULES,
     *HEALTH,
     *RESTARTING,
 )

@@ -1,0 +1,78 @@
+"""What happens later and by itself: the schedules, who fires them, and what fires them besides the clock."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from palyra.parts.ground import Ground
+from palyra.runtime.answers import Answers
+from palyra.runtime.attachments import Attachments
+from palyra.runtime.gateway import Gateway
+from palyra.runtime.notices import Notices
+from palyra.runtime.routing import Models
+from palyra.runtime.runs import Runs
+from palyra.runtime.schedule_files import WatchedFiles
+from palyra.runtime.schedule_hooks import Hooks
+from palyra.runtime.schedule_planner import SchedulePlanner
+from palyra.runtime.schedule_verbs import Schedules
+from palyra.runtime.scheduler import Scheduler
+from palyra.runtime.session_verbs import Sessions
+from palyra.runtime.tasks import Tasks
+from palyra.tools import schedule as schedule_tools
+from palyra.tools.catalogue import Catalogue
+
+_LOCALTIME = Path("/etc/localtime")
+
+
+@dataclass(frozen=True)
+class Timekeeping:
+    schedules: Schedules
+    scheduler: Scheduler
+    hooks: Hooks
+    files: WatchedFiles
+
+    async def start(self) -> None:
+        await self.scheduler.start()
+        await self.files.start()
+
+
+def timekeeping(
+    ground: Ground,
+    tasks: Tasks,
+    gateway: Gateway,
+    sessions: Sessions,
+    answers: Answers,
+    notices: Notices,
+    attachments: Attachments,
+    runs: Runs,
+    catalogue: Catalogue,
+    models: Models,
+) -> Timekeeping:
+    db, clock = ground.db, ground.clock
+    schedules = Schedules(
+        db, catalogue, models.find, ground.vault, ground.redactor, clock, zone=local_zone(), forbidden=ground.forbidden
+    )
+    catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(schedules)))
+    scheduler = Scheduler(db, tasks, gateway, sessions, answers, notices)
+    runs.on_end.append(scheduler.run_ended)
+    gateway.listeners.append(scheduler.on_commit)
+    files = WatchedFiles(db)
+    schedules.on_change.append(files.renew)
+    return Timekeeping(schedules, scheduler, Hooks(db, scheduler, attachments, ground.vault, clock), files)
+
+
+def to_look_at(ground: Ground, catalogue: Catalogue) -> None:
+    """The tools as they describe themselves, with nobody behind them."""
+    schedules = Schedules(
+        ground.db, catalogue, lambda name: None, ground.vault, ground.redactor, ground.clock, zone="UTC", forbidden=()
+    )
+    catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(schedules)))
+
+
+def local_zone() -> str:
+    """The machine's time zone by its name, as far as it can be told."""
+    try:
+        _, found, name = os.readlink(_LOCALTIME).partition("zoneinfo/")
+    except OSError:
+        return "UTC"
+    return name if found else "UTC"

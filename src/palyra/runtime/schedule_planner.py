@@ -1,0 +1,41 @@
+"""Schedules for the tools: in the name of a call's principal, working where its session does, without permissions of their own."""
+
+from collections.abc import Sequence
+
+from palyra.domain.errors import NotFound
+from palyra.domain.ids import OWNER
+from palyra.domain.ports import CallContext
+from palyra.domain.schedules import FileTrigger, HookTrigger
+from palyra.runtime import schedule_steps as steps
+from palyra.runtime.schedule_verbs import NewSchedule, Schedules, ShownSchedule
+from palyra.tools.schedule import Planned
+
+
+class SchedulePlanner:
+    def __init__(self, schedules: Schedules) -> None:
+        self._schedules = schedules
+
+    def look_ahead(self, when: str, text: str) -> Planned:
+        return _planned(self._schedules.look_ahead(OWNER, NewSchedule(text=text, when=when)))
+
+    async def create(self, context: CallContext, when: str, text: str, name: str) -> Planned:
+        new = NewSchedule(text=text, when=when, name=name, workspace=context.workspace)
+        # The same call gives the same schedule, however often it is made.
+        schedule_id = steps.derived_id(0, "call", context.key or context.call_id)
+        shown = self._schedules.look_ahead(context.principal, new)
+        if isinstance(shown.schedule.trigger, HookTrigger | FileTrigger):
+            raise NotFound("a webhook or a watched file is set up by a person: `palyra schedule add`")
+        return _planned(await self._schedules.add(context.principal, new, schedule_id))
+
+    async def listing(self, context: CallContext) -> Sequence[Planned]:
+        return [_planned(each) for each in await self._schedules.listing(context.principal)]
+
+    async def cancel(self, context: CallContext, schedule_id: str) -> Planned:
+        shown = await self._schedules.show(context.principal, schedule_id)
+        await self._schedules.remove(context.principal, schedule_id)
+        return _planned(shown)
+
+
+def _planned(shown: ShownSchedule) -> Planned:
+    schedule = shown.schedule
+    return Planned(schedule.schedule_id, schedule.name, shown.when, schedule.state, shown.upcoming_shown)

@@ -1,0 +1,70 @@
+"""A daemon with a clock in the test's hands, and schedules in it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from palyra.app import Daemon
+from palyra.domain import cron, schedules
+from palyra.domain.ids import OWNER
+from palyra.domain.schedules import Firing
+from palyra.journal import schedules as rows
+from palyra.journal import tasks
+from palyra.models.scripted import Script, ScriptedModel, Turn
+from palyra.runtime.schedule_verbs import NewSchedule, ShownSchedule
+from tests.clocks import HeldClock
+from tests.inprocess import daemon
+
+VIENNA = ZoneInfo("Europe/Vienna")
+
+
+def moment(text: str, zone: ZoneInfo = VIENNA) -> int:
+    """A wall clock's time, as `2026-03-29T09:00`."""
+    return cron.moment_of(datetime.fromisoformat(text), zone)
+
+
+def shown(moments: list[int]) -> list[str]:
+    return [schedules.shown(each, "Europe/Vienna")[4:] for each in moments]
+
+
+@asynccontextmanager
+async def timed(folder: Path, clock: HeldClock, model: Any = None, settings: str = "") -> AsyncIterator[Daemon]:
+    answering = ScriptedModel(Script({"look around": (Turn(text=("done",)),)})) if model is None else model
+    async with daemon(folder, answering, settings, clock=clock) as opened:
+        yield opened
+
+
+async def add(d: Daemon, when: str, **more: Any) -> ShownSchedule:
+    new = NewSchedule(**{"text": "look around", "zone": "Europe/Vienna", **more, "when": when})
+    return await d.timekeeping.schedules.add(OWNER, new)
+
+
+async def firings(d: Daemon, schedule_id: str) -> list[Firing]:
+    """Oldest first."""
+    return list(reversed(await d.db.read(lambda tx: rows.firings(tx, schedule_id, 10_000))))
+
+
+async def settle(d: Daemon) -> None:
+    """Until the queue has nothing ready and no run is being worked on."""
+    async with asyncio.timeout(30):
+        while True:
+            await d.tasks.settled()
+            await d.db.write(lambda tx: None)
+            if not d.runs.working and d.tasks.idle:
+                return
+            await asyncio.sleep(0.002)
+
+
+async def pass_time(d: Daemon, clock: HeldClock, ms: int) -> None:
+    """Let time pass, from one task that becomes ready to the next, and everything happen that happens meanwhile."""
+    end = clock.ticks_ms() + ms
+    await settle(d)
+    while clock.ticks_ms() < end:
+        due_ms = await d.db.read(lambda tx: tasks.next_moment(tx, d.tasks.kinds, ())) - clock.now_ms()
+        clock.advance(min(end - clock.ticks_ms(), max(1, due_ms)))
+        await asyncio.sleep(0)
+        await settle(d)
