@@ -1,4 +1,4 @@
-"""What is learned from recorded conversations, with a real journal and real memory: found, weighed, kept once, never from outside."""
+"""What is learned from recorded conversations, with a real journal and memory: found, weighed, kept once, never from outside."""
 
 import json
 from pathlib import Path
@@ -288,7 +288,7 @@ def test_what_a_model_adds_of_its_own_is_not_believed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "turn",
     [
-        Turn(fail=Failure(failure="server_error")),
+        Turn(fail=Failure(failure="overloaded")),
         Turn(text="I would rather not."),
         Turn(text='{"found": 7}'),
         Turn(text="{"),
