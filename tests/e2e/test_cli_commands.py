@@ -72,7 +72,7 @@ def test_json_of_every_reading_command_parses(daemon: DaemonProcess) -> None:
         ("config", "path"): "path",
         ("token", "list"): "tokens",
         ("login",): "url",
-        ("doctor",): "findings",
+        ("doctor",): "checks",
         ("stop",): "cancelled",
     }
     for arguments, key in shapes.items():
@@ -314,9 +314,9 @@ def test_doctor_finds_a_home_that_others_can_read_and_says_how_to_mend_it(tmp_pa
     home.mkdir(mode=0o755)
     home.chmod(0o755)
     done = palyra(home, "doctor", "--json")
-    findings = {each["name"]: each for each in json.loads(done.stdout)["findings"]}
+    findings = {each["title"]: each for each in json.loads(done.stdout)["checks"]}
     assert done.returncode == 1
-    assert findings["home folder"]["state"] == "problem"
+    assert findings["home folder"]["state"] == "fail"
     assert "chmod 700" in findings["home folder"]["fix"]
     home.chmod(0o700)
     # Port 0: whoever else runs on this machine is not what this is about.
@@ -324,8 +324,8 @@ def test_doctor_finds_a_home_that_others_can_read_and_says_how_to_mend_it(tmp_pa
 
 
 def test_doctor_says_which_tier_commands_get(tmp_path: Path) -> None:
-    findings = json.loads(palyra(tmp_path / "home", "doctor", "--json").stdout)["findings"]
-    (found,) = [finding for finding in findings if finding["name"] == "sandbox"]
+    findings = json.loads(palyra(tmp_path / "home", "doctor", "--json").stdout)["checks"]
+    (found,) = [finding for finding in findings if finding["title"] == "sandbox"]
     assert (found["state"], found["detail"].split(":")[0]) == ("ok", "tier C")
 
 

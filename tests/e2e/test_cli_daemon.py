@@ -57,8 +57,8 @@ def test_up_in_a_folder_that_holds_the_home_says_where_to_go_and_leaves_no_daemo
 
 def test_doctor_asks_the_daemon_which_model_answers(tmp_path: Path) -> None:
     with daemons.start(tmp_path, env={"OPENAI_API_KEY": "sk-of-the-daemon"}) as daemon:
-        findings = json.loads(palyra(daemon.home, "doctor", "--json").stdout)["findings"]
-    model = next(each for each in findings if each["name"] == "model")
+        findings = json.loads(palyra(daemon.home, "doctor", "--json").stdout)["checks"]
+    model = next(each for each in findings if each["title"] == "model")
     assert model["state"] == "ok"
     assert "openai" in model["detail"]
 

@@ -46,6 +46,8 @@ _TABLE = {
     "token": ("tokens:token", "Access tokens for programs and other people."),
     "login": ("tokens:login", "Print a one-time link for the browser."),
     "doctor": ("doctor:doctor", "Look for problems, with a fix for each."),
+    "incidents": ("health:incidents", "What went wrong with the daemon, and what was tried."),
+    "notices": ("health:notices", "What you were told without asking."),
     "serve": ("up:serve", "Run the daemon in the foreground."),
     "completion": ("completion:completion", "Print a completion script for bash, zsh or fish."),
     "help": ("helping:help_", "Say what a command does and takes."),

@@ -1,6 +1,7 @@
 """Who looks after the daemon: the watchdog with everything it looks at, and the doctor."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from palyra import config
@@ -99,7 +100,7 @@ class Health:
             mcp=self._mcp,
             incidents=self._incidents,
             demo=config.DEMO,
-            settings=lambda: settings(loaded, env),
+            settings=lambda: settings(loaded.home, env),
             browser=lambda: browser(loaded.config, env),
             chain=self.chain.check,
             treat=watchdog.treat,
@@ -108,16 +109,16 @@ class Health:
         return Doctor(ground.db, doctor_daemon.looks(body), doctor_daemon.mends(body))
 
 
-def settings(loaded: Loaded, env: Mapping[str, str]) -> Iterator[Check]:
+def settings(home: Path, env: Mapping[str, str]) -> Iterator[Check]:
     """The config as it is on disk now, which the daemon may not have read yet."""
-    fix = f"edit {loaded.home / config.FILE}, or unset the variable"
-    problems = config.check(loaded.home, env)
+    fix = f"edit {home / config.FILE}, or unset the variable"
+    problems = config.check(home, env)
     for at, problem in enumerate(problems):
         yield Check(id=f"config:{at}", title="config", state="fail", detail=str(problem), fix=fix)
     if problems:
         return
     yield Check(id="config", title="config", state="ok", detail="valid")
-    for at, note in enumerate(config.load(loaded.home, env).notes):
+    for at, note in enumerate(config.load(home, env).notes):
         yield Check(id=f"config:note{at}", title="config", state="warn", detail=note)
 
 
