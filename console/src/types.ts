@@ -24,10 +24,24 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "budget" | "config" | "daemon" | "journal" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
+  what: "budget" | "channel" | "config" | "daemon" | "journal" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
+}
+
+export interface Agent {
+  session_id: string;
+  run_id: string;
+  parent_session_id: string;
+  parent_run_id: string;
+  call_id: string;
+  depth: number;
+  task: string;
+  state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
+  reason?: string;
+  created_ms: number;
+  ended_ms?: number;
 }
 
 export interface AgentAnswered {
@@ -67,6 +81,10 @@ export interface AgentSpawned {
   budgets: Budgets;
 }
 
+export interface Agents {
+  agents: (Agent)[];
+}
+
 export interface Allow {
   type: "allow";
   reason: string;
@@ -87,7 +105,7 @@ export interface Approval {
   session_id: string;
   run_id: string;
   owner: string;
-  origin: "api" | "child" | "interactive" | "scheduled";
+  origin: "api" | "channel" | "child" | "interactive" | "scheduled";
   requested_ms: number;
   expires_ms?: number;
   decision?: string;
@@ -154,6 +172,11 @@ export interface AssembledPart {
   tokens: number;
   label?: Label;
   note?: string;
+}
+
+export interface AtTrigger {
+  on: "at";
+  at_ms: number;
 }
 
 export interface Attaching {
@@ -263,6 +286,12 @@ export interface Call {
   malformed?: string;
 }
 
+export interface Called {
+  schedule_id: string;
+  due_ms: number;
+  state: string;
+}
+
 export interface Cancel {
   reason?: string;
 }
@@ -363,7 +392,7 @@ export interface Check {
 
 export interface Circumstances {
   now_ms: number;
-  origin?: "api" | "child" | "interactive" | "scheduled";
+  origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
   label?: Label;
   capabilities?: ("browser" | "fs.read" | "fs.write" | "memory" | "message" | "network" | "process" | "secrets")[];
   source?: string;
@@ -418,6 +447,11 @@ export interface CompactionPage {
 export interface ConfigReloaded {
   live: (string)[];
   after_restart: (string)[];
+}
+
+export interface CronTrigger {
+  on: "cron";
+  expression: string;
 }
 
 export interface Deciding {
@@ -483,6 +517,12 @@ export interface ErrorBody {
   error: palyra_transports_http_errors_Problem;
 }
 
+export interface EveryTrigger {
+  on: "every";
+  every_ms: number;
+  from_ms?: number;
+}
+
 export interface Evidence {
   session_id: string;
   seq: number;
@@ -507,7 +547,7 @@ export interface Explain {
   tool: string;
   arguments: { [name: string]: unknown };
   session_id?: string | null;
-  origin?: "api" | "child" | "interactive" | "scheduled";
+  origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
 }
 
 export interface ExplainedCall {
@@ -536,10 +576,34 @@ export interface FileChange {
   change: "created" | "deleted" | "modified" | "restored";
 }
 
+export interface FileTrigger {
+  on: "file";
+  path: string;
+}
+
+export interface Firing {
+  schedule_id: string;
+  due_ms: number;
+  state: "cancelled" | "done" | "due" | "failed" | "missed" | "queued" | "skipped" | "started";
+  run_id?: string;
+  session_id?: string;
+  note?: string;
+  artifact?: string;
+  updated_ms?: number;
+}
+
 export interface Flow {
   sources: (Brought)[];
   sinks?: (string)[];
   sends_private?: boolean;
+}
+
+export interface Forecast {
+  firings_a_month: number;
+  runs?: number;
+  tokens_a_run?: number;
+  cost_microusd_a_run?: number;
+  cost_microusd_a_month?: number;
 }
 
 export interface Fork {
@@ -584,6 +648,10 @@ export interface Health {
 export interface Hit {
   id: string;
   calls: number;
+}
+
+export interface HookTrigger {
+  on: "webhook";
 }
 
 export interface Import {
@@ -661,6 +729,7 @@ export interface InputReceived {
   attachments?: (Attachment)[];
   label?: Label;
   references?: (Reference)[];
+  sender?: string;
 }
 
 export interface Item {
@@ -946,6 +1015,21 @@ export interface NewRule {
   words: string;
 }
 
+export interface NewSchedule {
+  text: string;
+  when: string;
+  name?: string;
+  zone?: string;
+  overlap?: "queue" | "replace" | "skip";
+  missed?: "catch_up" | "skip" | null;
+  quiet?: Quiet | null;
+  scopes?: (Subject)[];
+  ask?: "deny" | "wait";
+  model?: string;
+  workspace?: string;
+  fresh?: boolean;
+}
+
 export interface NewSecret {
   name: string;
   value: string;
@@ -974,7 +1058,7 @@ export interface Nothing {}
 
 export interface Notice {
   notice_id: string;
-  about: "approval" | "budget" | "daemon" | "incident" | "learning" | "schedule";
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "schedule";
   key: string;
   text: string;
   link?: string;
@@ -990,7 +1074,7 @@ export interface NoticeList {
 export interface OwnerNotified {
   kind: "owner.notified";
   notice_id: string;
-  about: "approval" | "budget" | "daemon" | "incident" | "learning" | "schedule";
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "schedule";
   key: string;
   text: string;
   link?: string;
@@ -1143,6 +1227,12 @@ export interface Purge {
 
 export interface Purged {
   removed: number;
+}
+
+export interface Quiet {
+  from: string;
+  to: string;
+  then?: "later" | "skip";
 }
 
 export interface Ready {
@@ -1327,7 +1417,7 @@ export interface RuleList {
 
 export interface RunAccepted {
   kind: "run.accepted";
-  origin?: "api" | "child" | "interactive" | "scheduled";
+  origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
   model?: string;
   budgets?: Budgets;
   parent_run_id?: string | null;
@@ -1375,7 +1465,7 @@ export interface RunRow {
   run_id: string;
   session_id: string;
   principal: string;
-  origin: "api" | "child" | "interactive" | "scheduled";
+  origin: "api" | "channel" | "child" | "interactive" | "scheduled";
   state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
   reason?: string;
   created_ms: number;
@@ -1422,6 +1512,31 @@ export interface SavedFile {
   name: string;
   text: string;
   was?: string;
+}
+
+export interface Schedule {
+  schedule_id: string;
+  owner: string;
+  name: string;
+  text: string;
+  trigger: CronTrigger | EveryTrigger | AtTrigger | FileTrigger | HookTrigger;
+  zone?: string;
+  overlap?: "queue" | "replace" | "skip";
+  missed?: "catch_up" | "skip";
+  quiet?: Quiet | null;
+  scopes?: (Subject)[];
+  ask?: "deny" | "wait";
+  model?: string;
+  workspace?: string;
+  fresh?: boolean;
+  state?: "active" | "done" | "paused";
+  next_ms?: number;
+  created_ms?: number;
+  updated_ms?: number;
+}
+
+export interface ScheduleList {
+  schedules: (ShownSchedule)[];
 }
 
 export interface Scope {
@@ -1640,6 +1755,16 @@ export interface ShownRule {
   created_ms: number;
 }
 
+export interface ShownSchedule {
+  schedule: Schedule;
+  when: string;
+  upcoming?: (number)[];
+  upcoming_shown?: (string)[];
+  forecast?: Forecast | null;
+  firings?: (Firing)[];
+  secret?: string;
+}
+
 export interface ShownSkill {
   skill: Listed;
   permissions: (string)[];
@@ -1724,7 +1849,7 @@ export interface Submission {
   run_id?: string;
   mode?: "collect" | "followup" | "interrupt" | "steer";
   model?: string;
-  origin?: "api" | "child" | "interactive" | "scheduled";
+  origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
   attachments?: (Attaching)[];
 }
 

@@ -18,7 +18,7 @@ from palyra.domain import ids
 from palyra.domain.conversation import fold_segments
 from palyra.domain.errors import Conflict
 from palyra.domain.ids import OWNER
-from palyra.journal import approvals
+from palyra.journal import approvals, children
 from palyra.journal.approvals import Approval
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer
@@ -51,6 +51,8 @@ class Scenario:
     # Of the model, in tokens: a small one makes the daemon condense.
     window: int = 128_000
     compactions: int = 0
+    # The tasks of its subagents, each of which must have been given once.
+    agents: list[str] = field(default_factory=list)
 
 
 def call(name: str, **arguments: Any) -> ScriptedCall:
@@ -141,6 +143,25 @@ def _references() -> Scenario:
     )
 
 
+def _agents() -> Scenario:
+    """Two subagents at once, one with one of its own: each call has one of them, and what they answer arrives once."""
+
+    def spawn(task: str) -> ScriptedCall:
+        return call("agent.spawn", task=task)
+
+    return Scenario(
+        turns={
+            "begin": [Turn(calls=(spawn("left"), spawn("right"))), Turn(text=("both are back",))],
+            "left": [Turn(text=("left is done",))],
+            "right": [Turn(calls=(spawn("below"),)), Turn(text=("right is done",))],
+            "below": [Turn(calls=(call("test.idempotent", folder="keys", text="k"),)), Turn(text=("below is done",))],
+        },
+        says=[("begin", False)],
+        idempotent=1,
+        agents=["below", "left", "right"],
+    )
+
+
 _LOOKS = ("get_", "search_", "list_", "calculate", "think")
 
 
@@ -178,6 +199,7 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "mailbox": _mailbox,
     "references": _references,
     "compaction": _compaction,
+    "agents": _agents,
 }
 
 
@@ -255,13 +277,20 @@ async def conversation_of(daemon: Daemon, session_id: str) -> dict[str, Any]:
                 results[body["call_id"]] = (body["outcome"], "" if vouched else body.get("text", ""))
             case "run.completed" | "run.failed" | "run.cancelled":
                 said.append((entry.kind, body.get("text", "")))
-    return {run: [_with_results(each, results) for each in said] for run, said in runs.items() if run}
+    told = {run: [_with_results(each, results) for each in said] for run, said in runs.items() if run}
+    for agent in await daemon.db.read(lambda tx: children.tree(tx, session_id)):
+        if agent.depth == 1:
+            # A subagent's run has the id of a call, which is another one each time.
+            told[f"subagent {agent.task}"] = list((await conversation_of(daemon, agent.session_id)).values())
+    return told
 
 
 async def folds_agree(daemon: Daemon, scenario: Scenario, session_id: str) -> None:
     """What is in memory is what the whole tape gives, wherever a fold begins; and it was condensed, if it should be."""
     made = [entry for entry in await entries(daemon, session_id) if entry.kind == "session.compacted"]
     assert len(made) >= scenario.compactions
+    below = await daemon.db.read(lambda tx: children.tree(tx, session_id))
+    assert sorted(each.task for each in below) == scenario.agents
     session = await daemon.sessions.get(OWNER, session_id)
     whole = await daemon.db.read(lambda tx: conversation_at(tx, session, session.head_seq))
     short = (await daemon.db.read(lambda tx: read_session(tx, session_id)))[1]

@@ -15,6 +15,8 @@ from palyra.cli.state import State
 from palyra.cli.watcher import decode
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import (
+    AgentAnswered,
+    AgentAsked,
     ApprovalRequested,
     ApprovalResolved,
     Entry,
@@ -119,6 +121,10 @@ class Asking:
                 self._pending[event.approval_id] = event
             case ApprovalResolved():
                 self._pending.pop(event.approval_id, None)
+            case AgentAsked(request=request):
+                self._pending[request.approval_id] = request
+            case AgentAnswered(answer=answer):
+                self._pending.pop(answer.approval_id, None)
             case RunCompleted():
                 return self._end("done", event.text, "")
             case RunFailed():

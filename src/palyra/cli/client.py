@@ -19,6 +19,7 @@ from palyra.domain.memory import Said
 from palyra.domain.tools import Subject
 from palyra.domain.verdicts import Grant
 from palyra.journal.approvals import Approval
+from palyra.journal.children import Agent
 from palyra.journal.runs import RunRow
 from palyra.journal.sessions import Session
 
@@ -86,6 +87,10 @@ class _Grants(Struct):
     grants: list[Grant]
 
 
+class _Agents(Struct):
+    agents: list[Agent]
+
+
 class _Runs(Struct):
     runs: list[RunRow]
 
@@ -108,6 +113,11 @@ def resolve(api: Api, **wanted: Any) -> Session:
 
 def session(api: Api, session_id: str) -> Session:
     return api.get(f"/v1/sessions/{checked(session_id)}", Session)
+
+
+def agents(api: Api, session_id: str) -> list[Agent]:
+    """Those that work or worked for a session, each behind the one it works for."""
+    return api.get(f"/v1/sessions/{checked(session_id)}/agents", _Agents).agents
 
 
 def sessions(api: Api, *, archived: bool = False, limit: int = 50) -> list[Session]:

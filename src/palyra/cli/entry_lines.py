@@ -12,6 +12,8 @@ from palyra.cli.prose import Prose
 from palyra.cli.safe_text import clean, one_line
 from palyra.domain import events
 from palyra.domain.events import (
+    AgentAnswered,
+    AgentAsked,
     ApprovalRequested,
     ApprovalResolved,
     Entry,
@@ -79,6 +81,8 @@ def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = 
     risk = wrapped(style, f"  risk {request.risk} · {one_line(request.why, 300)}", width)
     risk[0] = risk[0].replace(f"risk {request.risk}", f"risk {style(request.risk, 'bold', _RISKS[request.risk])}", 1)
     lines = head + risk
+    if request.asker is not None:
+        lines += wrapped(style, f"  a subagent asks, whose task is: {one_line(request.asker.task, 300)}", width)
     for line in _flow_lines(request):
         lines += wrapped(style, line, width, "yellow")
     if request.policies:
@@ -170,6 +174,10 @@ def summary(entry: Entry, width: int = 0) -> str:
             said = reason
         case SessionCompacted() | SessionUncompacted() as changed:
             said = compacting.notice(changed)
+        case AgentAsked(request=request):
+            said = f"{request.tool}: {request.preview.title}"
+        case AgentAnswered(answer=answer):
+            said = answer.decision
         case _:
             said = _plain(entry)
     return one_line(said, width)

@@ -10,6 +10,9 @@ from palyra.cli.reply import ReplyText
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.terminal import Terminal
 from palyra.domain.events import (
+    AgentAnswered,
+    AgentAsked,
+    AgentSpawned,
     ApprovalRequested,
     ApprovalResolved,
     Entry,
@@ -140,6 +143,13 @@ class Screen:
                 self.pending[event.approval_id] = event
             case ApprovalResolved():
                 self._resolved(event)
+            case AgentSpawned():
+                self.working[entry.run_id] = "waiting"
+                self._dim(f"a subagent works on it: palyra sessions show {event.session_id}")
+            case AgentAsked():
+                self.pending[event.request.approval_id] = event.request
+            case AgentAnswered():
+                self._resolved(event.answer)
             case RunCompleted() | RunFailed() | RunCancelled():
                 self.working.pop(entry.run_id, None)
                 self._doing = self._tail = ""

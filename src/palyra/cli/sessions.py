@@ -8,6 +8,7 @@ from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.domain.events import InputReceived, RunCancelled, RunCompleted, RunFailed, ToolFinished, ToolUndone
+from palyra.journal.children import Agent
 from palyra.journal.sessions import Session
 
 sessions = group("sessions", "The conversations: list, show, search, change.", default="list")
@@ -37,8 +38,9 @@ def list_(state: State, archived: bool, limit: int) -> None:
 def show(state: State, session_id: str, limit: int) -> None:
     session = client.session(state.api, naming.session(state.api, session_id))
     stored = list(client.entries(state.api, session.session_id, max(0, client.head(state.api, session) - limit)))
+    below = client.agents(state.api, session.session_id)
     if state.out.as_json:
-        state.out.json({"session": session, "entries": stored})
+        state.out.json({"session": session, "entries": stored, "agents": below})
         return
     style = state.out.style
     _tell(state, session)
@@ -58,6 +60,7 @@ def show(state: State, session_id: str, limit: int) -> None:
                 state.out.line(style(f"{entry.kind}: {entry_lines.summary(entry, 200)}", "yellow"))
             case _:
                 pass
+    _tell_agents(state, below)
 
 
 @verb(sessions, "search", help="Find what was said in sessions, by words and by meaning.")
@@ -171,6 +174,15 @@ def pin(state: State, session_id: str, seq: int, remove: bool) -> None:
     state.out.line(f"kept whole: the exchanges that begin at {kept}" if kept else "no exchange is pinned")
 
 
+def _tell_agents(state: State, agents: list[Agent]) -> None:
+    """Who worked for the session, as a tree; each has a session of its own to look into."""
+    if agents:
+        state.out.line(state.out.style("subagents:", "dim"))
+    for each in agents:
+        how = f"{each.state} ({each.reason})" if each.reason else each.state
+        state.out.line(f"{'  ' * each.depth}{each.session_id}  {how}  {one_line(each.task, 80)}")
+
+
 def _tell(state: State, session: Session) -> None:
     if state.out.as_json:
         state.out.json(session)
@@ -181,5 +193,6 @@ def _tell(state: State, session: Session) -> None:
         f"used {words.ago(session.updated_ms)}",
         "archived" if session.archived else "",
         f"branched from {session.parent_id} at {session.parent_seq}" if session.parent_id else "",
+        f"a subagent of run {session.parent_run_id}" if session.parent_run_id else "",
     ]
     state.out.line(state.out.style("  " + " · ".join(filter(None, facts)), "dim"))

@@ -22,6 +22,7 @@ from palyra.runtime.vault import VaultState
 from palyra.runtime.vault_rules import NewSecret
 from palyra.tools.mcp.status import ServerStatus
 from palyra.transports.http import about, admin, journal, mcp, policy_tools, runs, sessions, vault, watching, websocket
+from palyra.transports.http.agents import AGENTS
 from palyra.transports.http.backups import BACKUPS
 from palyra.transports.http.calls import METRICS, NDJSON, SSE, Nothing
 from palyra.transports.http.compaction_table import COMPACTION
@@ -34,9 +35,9 @@ from palyra.transports.http.policy_files import POLICY_FILES
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.restarting import RESTARTING
 from palyra.transports.http.routes import Gives, Route
+from palyra.transports.http.schedules import SCHEDULES
 from palyra.transports.http.setup import SETUP
 from palyra.transports.http.skill_table import SKILLS
-from palyra.transports.http.schedules import SCHEDULES
 from palyra.transports.http.tasks import TASKS
 from palyra.transports.http.travel_table import TRAVEL
 from palyra.transports.http.usage_table import USAGE
@@ -396,6 +397,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *SETUP,
     *_RULES,
     *TRAVEL,
+    *AGENTS,
     *REPLAY,
     *COMPACTION,
     *TASKS,
