@@ -20,8 +20,10 @@ const PLACES: Record<string, Place> = {
   timeline: { words: "Timeline", sign: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16zM12 8v4l3 2", draw: TimelinePage },
   memory: { words: "Memory", sign: "M6 4h11a1 1 0 0 1 1 1v15H7a2 2 0 0 1-2-2V5a1 1 0 0 1 1-1zM5 17h13M9 8h5", draw: MemoryPage },
   policies: { words: "Policies", sign: "M12 4v16M7 20h10M5 7h14M5 7l-2.5 6a2.8 2.8 0 0 0 5 0zM19 7l-2.5 6a2.8 2.8 0 0 0 5 0z", draw: later(() => import("./pages/policies").then((it) => it.PoliciesPage)) },
+  skills: { words: "Skills", sign: "M9 4h6v4h5v6h-4v-1a2 2 0 0 0-4 0v1H8v-2H7a2 2 0 0 1 0-4h2zM8 14v6h12v-6", draw: later(() => import("./pages/skills").then((it) => it.SkillsPage)) },
   usage: { words: "Usage", sign: "M5 20V11M10 20V5M15 20v-6M20 20V8", draw: later(() => import("./pages/usage").then((it) => it.UsagePage)) },
   journal: { words: "Journal", sign: "M7 4h13v13H7zM4 7v13h13M10 9h7M10 13h5", draw: later(() => import("./pages/journal").then((it) => it.JournalPage)) },
+  doctor: { words: "Doctor", sign: "M3 12h4l2-6 4 12 2-6h6", draw: later(() => import("./pages/doctor").then((it) => it.DoctorPage)) },
   settings: { words: "Settings", sign: "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4", draw: later(() => import("./pages/settings").then((it) => it.SettingsPage)) },
 };
 

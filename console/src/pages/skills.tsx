@@ -1,0 +1,81 @@
+// What others wrote and the agent may use: skills, whose they are, and MCP servers.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, remove } from "../core/api";
+import { argument, go } from "../core/router";
+import { lastEntry } from "../core/store";
+import { visible } from "../core/words";
+import { Installed } from "../skills/installed";
+import { Install } from "../skills/installing";
+import { Server } from "../skills/servers";
+import { TextField } from "../ui/form";
+import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
+import { Choice, Empty, Problem } from "../ui/parts";
+import type { PublisherList, ServerList, SkillList } from "../types";
+
+export function SkillsPage(): VNode {
+  const view = argument.value === "mcp" ? "mcp" : "skills";
+  return (
+    <Page title="Skills and MCP">
+      <div class="tabs"><Choice label="View" value={view} options={[["skills", "Skills"], ["mcp", "MCP servers"]]} onChoose={(each) => go("skills", each)} /></div>
+      {view === "mcp" ? <Servers /> : <><Skills /><Publishers /></>}
+    </Page>
+  );
+}
+
+/** The place of the last change that anybody made to how the daemon is set up. */
+function useChanges(): number {
+  return lastEntry.value?.kind === "admin.changed" ? lastEntry.value.position : 0;
+}
+
+function Skills(): VNode {
+  const found = useLoaded(() => get<SkillList>("/v1/skills"), [useChanges()]);
+  return (
+    <>
+      <p>A skill is a folder with instructions, and perhaps small programs that run in a cage. The agent sees only what you let out of quarantine.</p>
+      <Problem text={found.error} />
+      {found.value && !found.value.skills.length && <Empty><p>No skill is installed.</p></Empty>}
+      <ul class="cards" aria-label="Installed skills">{found.value?.skills.map((each) => <Installed key={each.record.name} skill={each} onChanged={found.again} />)}</ul>
+      <Part id="install" title="Install or update"><Install onInstalled={found.again} /></Part>
+    </>
+  );
+}
+
+function Publishers(): VNode {
+  const found = useLoaded(() => get<PublisherList>("/v1/publishers"), [useChanges()]);
+  const [name, setName] = useState("");
+  const [key, setKey] = useState("");
+  const { error, busy, attempt } = useAttempt();
+  const wrong = key && !/^[A-Za-z0-9+/]{43}=$/.test(key.trim()) ? "A public key is 44 characters and ends with =." : "";
+  const add = () => attempt(async () => {
+    await post("/v1/publishers", { name, key: key.trim() });
+    setName("");
+    setKey("");
+    found.again();
+  }, "Added.");
+  return (
+    <Part id="publishers" title="Whom you trust">
+      <p class="hint">Skills signed by these start trusted. Taking one off puts their skills back into quarantine.</p>
+      <Problem text={found.error || error} />
+      <ul class="plain-list">{found.value?.publishers.map((each) => <li key={each.name} class="row"><strong>{visible(each.name)}</strong><span class="mono hint breaks">{each.key}</span><Sure words="Trust no longer…" question={`Trust ${each.name} no longer?`} yes="Trust no longer" disabled={busy} onYes={() => void attempt(async () => { await remove(`/v1/publishers?name=${encodeURIComponent(each.name)}`); found.again(); })} /></li>)}</ul>
+      <form class="form" onSubmit={(event) => { event.preventDefault(); if (!wrong) void add(); }}>
+        <TextField label="Name" value={name} onInput={setName} required />
+        <TextField label="Public key" mono value={key} onInput={setKey} wrong={wrong} required />
+        <button type="submit" disabled={busy || !name || !key || Boolean(wrong)}>Trust them</button>
+      </form>
+    </Part>
+  );
+}
+
+function Servers(): VNode {
+  const found = useLoaded(() => get<ServerList>("/v1/mcp"), [useChanges()]);
+  return (
+    <>
+      <p>Programs of others that offer tools. They run in the sandbox, their tools go through policy, and what they say of their tools needs your yes.</p>
+      <Problem text={found.error} />
+      {found.value && !found.value.servers.length && <Empty><p>There is none. Add one in a terminal: <code>palyra mcp add NAME -- PROGRAM ARGUMENTS</code></p></Empty>}
+      <ul class="cards" aria-label="MCP servers">{found.value?.servers.map((each) => <Server key={each.name} server={each} onChanged={found.again} />)}</ul>
+      <button type="button" class="quiet" onClick={found.again}>Look again</button>
+    </>
+  );
+}

@@ -1,0 +1,58 @@
+// The vault: which secrets there are and where they may be used. A value goes in and never comes out again.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, remove } from "../core/api";
+import { lastEntry } from "../core/store";
+import { ago, visible } from "../core/words";
+import { TextField } from "../ui/form";
+import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
+import { Badge, Problem } from "../ui/parts";
+import { Table } from "../ui/table";
+import type { Secret, VaultState } from "../types";
+
+const few = (text: string) => text.split(",").map((each) => each.trim()).filter(Boolean);
+const BLANK = { name: "", value: "", hosts: "", tools: "" };
+
+export function Vault(): VNode {
+  const changed = lastEntry.value?.kind === "admin.changed" ? lastEntry.value.position : 0;
+  const found = useLoaded(() => get<VaultState>("/v1/vault"), [changed]);
+  const [form, setForm] = useState<typeof BLANK | undefined>();
+  const { error, busy, attempt } = useAttempt();
+  const wrong = form?.name && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(form.name) ? "A name has letters, digits, dots, dashes and underscores." : "";
+  const short = form?.value && form.value.trim().length < 4 ? "At least 4 characters: a shorter one could not be kept out of texts." : "";
+  const save = () => attempt(async () => {
+    await post("/v1/vault", { name: form!.name, value: form!.value, hosts: few(form!.hosts), tools: few(form!.tools) });
+    setForm(undefined);
+    found.again();
+  }, "The secret is stored.");
+  return (
+    <Part id="vault" title="Vault">
+      <p class="hint">Secrets that tools may use without anybody seeing them. Wherever one would show up in a text, it is taken out.</p>
+      <Problem text={found.error || error} />
+      {found.value?.state === "locked" && <Problem text={`The vault is locked: ${found.value.why}`} />}
+      {found.value && found.value.secrets.length > 0 && (
+        <Table label="Secrets" rows={found.value.secrets} keyOf={(each) => `${each.scope}/${each.name}`} sorted="name"
+          columns={[
+            { key: "name", words: "Name", draw: (each) => <><span class="mono">{each.name}</span>{each.scope !== "global" && <Badge>{visible(each.scope)}</Badge>}{each.readable === false && <Badge tone="bad">cannot be read</Badge>}</>, by: (each) => each.name },
+            { key: "where", words: "Only for", draw: (each) => [...each.hosts, ...each.tools].join(", ") || "anything that asks, with your yes" },
+            { key: "changed", words: "Set", draw: (each) => ago(each.updated_ms), by: (each) => each.updated_ms },
+            { key: "used", words: "Used", draw: (each) => (each.used_ms ? ago(each.used_ms) : "never"), by: (each) => each.used_ms ?? 0 },
+            { key: "remove", words: "", draw: (each) => <Remove secret={each} busy={busy} onYes={() => void attempt(async () => { await remove(`/v1/vault?name=${encodeURIComponent(each.name)}&scope=${encodeURIComponent(each.scope)}`); found.again(); }, "The secret is removed.")} /> },
+          ]} />
+      )}
+      {form ? (
+        <form class="form" aria-label="Secret" onSubmit={(event) => { event.preventDefault(); if (!wrong && !short) void save(); }}>
+          <TextField label="Name" mono value={form.name} onInput={(name) => setForm({ ...form, name })} wrong={wrong} eager required placeholder="GITHUB_TOKEN" />
+          <TextField label="Value" type="password" value={form.value} onInput={(value) => setForm({ ...form, value })} wrong={short} required hint="Shown nowhere again, not here either." />
+          <TextField label="Only for these hosts" mono value={form.hosts} onInput={(hosts) => setForm({ ...form, hosts })} placeholder="api.example.org" hint="Separated by commas; empty: any." />
+          <TextField label="Only for these tools" mono value={form.tools} onInput={(tools) => setForm({ ...form, tools })} placeholder="http.fetch" hint="Separated by commas; empty: any." />
+          <div class="row"><button type="submit" class="main" disabled={busy || !form.name || !form.value || Boolean(wrong || short)}>Store it</button><button type="button" class="quiet" onClick={() => setForm(undefined)}>Leave it</button></div>
+        </form>
+      ) : <button type="button" onClick={() => setForm(BLANK)}>Add a secret</button>}
+    </Part>
+  );
+}
+
+function Remove({ secret, busy, onYes }: { secret: Secret; busy: boolean; onYes: () => void }): VNode {
+  return <Sure words="Remove…" question={`Remove ${secret.name}?`} yes="Remove it" disabled={busy} onYes={onYes} />;
+}

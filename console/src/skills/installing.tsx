@@ -1,0 +1,91 @@
+// Installing a skill: first what it asks for, and what of that is new; then a yes to exactly those bytes.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { post, upload } from "../core/api";
+import { visible } from "../core/words";
+import { TextField } from "../ui/form";
+import { useAttempt } from "../ui/page";
+import { Badge, Problem } from "../ui/parts";
+import type { Permission, Proposal, ShownSkill } from "../types";
+
+const ZIP = "application/zip";
+const EFFECTS: Record<string, string> = { pure: "changes nothing", idempotent: "can be repeated", once: "cannot be taken back" };
+export const STATES: Record<string, readonly [string, string]> = { quarantined: ["warn", "in quarantine"], enabled: ["", "enabled, not trusted"], trusted: ["good", "trusted"] };
+
+function words({ tool, kind, value }: Permission): string {
+  switch (kind) {
+    case "effect": return `${tool}: a tool that ${EFFECTS[value] ?? value}`;
+    case "host": return `${tool}: talk to ${value}`;
+    case "read": return `${tool}: read ${value === "." ? "every file of the workspace" : `${value} in the workspace`}`;
+    case "write": return `${tool}: write ${value === "." ? "every file of the workspace" : `${value} in the workspace`}`;
+    case "secret": return `${tool}: be given the secret ${value}`;
+    case "limit": return `${tool}: use more than usual: ${value.replace("=", " ")}`;
+  }
+}
+
+type Source = { file: File } | { path: string };
+
+async function ask<T>(source: Source, confirm: string): Promise<T> {
+  if ("path" in source) return post<T>("/v1/skills", { path: source.path, ...(confirm ? { confirm } : {}) });
+  return upload<T>(`/v1/skill-archives${confirm ? `?confirm=${confirm}` : ""}`, source.file, ZIP);
+}
+
+export function Install({ onInstalled }: { onInstalled: () => void }): VNode {
+  const [path, setPath] = useState("");
+  const [found, setFound] = useState<{ source: Source; proposal: Proposal } | undefined>();
+  const [said, setSaid] = useState("");
+  const { error, busy, attempt } = useAttempt();
+  const look = (source: Source) => attempt(async () => {
+    setSaid("");
+    setFound(undefined);
+    setFound({ source, proposal: await ask<Proposal>(source, "") });
+  });
+  const install = (source: Source, proposal: Proposal) => attempt(async () => {
+    const { skill } = await ask<ShownSkill>(source, proposal.digest);
+    setFound(undefined);
+    setPath("");
+    setSaid(`${skill.record.name} is ${proposal.updates ? "updated" : "installed"}: ${STATES[skill.state]![1]}.${skill.state === "quarantined" ? " The agent does not see it until you enable it." : ""}`);
+    onInstalled();
+  });
+  const wrong = path && !path.startsWith("/") ? "Begin with a slash: it is a place on the computer where Palyra runs." : "";
+  return (
+    <>
+      <div class="form">
+        <div class="field">
+          <label for="skill-file">A zip file</label>
+          <input id="skill-file" type="file" accept=".zip,application/zip" onChange={(event) => { const file = event.currentTarget.files?.[0]; if (file) void look({ file }); event.currentTarget.value = ""; }} />
+        </div>
+        <form onSubmit={(event) => { event.preventDefault(); if (path && !wrong) void look({ path }); }}>
+          <TextField label="or a folder or zip file on Palyra's computer" mono value={path} onInput={setPath} wrong={wrong} placeholder="/home/me/skills/word-count" />
+          <button type="submit" disabled={busy || !path || Boolean(wrong)}>{busy ? "Looking…" : "Look at it"}</button>
+        </form>
+      </div>
+      <Problem text={error} />
+      {said && <p class="notice good" role="status">{said}</p>}
+      {found && <Proposed proposal={found.proposal} busy={busy} onInstall={() => void install(found.source, found.proposal)} onLeave={() => setFound(undefined)} />}
+    </>
+  );
+}
+
+function Proposed({ proposal, busy, onInstall, onLeave }: { proposal: Proposal; busy: boolean; onInstall: () => void; onLeave: () => void }): VNode {
+  const added = new Set(proposal.added.map((each) => words(each)));
+  const kept = proposal.permissions.map((each) => words(each)).filter((each) => !added.has(each));
+  const [tone, state] = STATES[proposal.state]!;
+  return (
+    <section class="form" aria-label={`What ${proposal.name} asks for`}>
+      <h3><bdi>{visible(proposal.name)}</bdi> {proposal.version} {proposal.updates && <Badge>an update</Badge>} <Badge tone={tone}>will be {state}</Badge></h3>
+      <p><bdi>{visible(proposal.description)}</bdi></p>
+      <p class="hint">{proposal.publisher ? `Signed by ${visible(proposal.publisher)}, whom you trust.` : proposal.signer ? "Signed by somebody you do not know." : "Nobody signed it."}</p>
+      <h4>What it may do</h4>
+      <ul class="permissions">
+        {[...added].map((each) => <li key={each} class="add"><Badge tone="warn">new</Badge> {visible(each)}</li>)}
+        {kept.map((each) => <li key={each}>{visible(each)}</li>)}
+        {(proposal.dropped ?? []).map((each) => <li key={words(each)} class="gone"><Badge>no longer</Badge> <s>{visible(words(each))}</s></li>)}
+        {!proposal.permissions.length && <li>Nothing: it has instructions only.</li>}
+      </ul>
+      {Object.keys(proposal.changes ?? {}).length > 0 && <details><summary>Files</summary><ul class="plain-list">{Object.entries(proposal.changes ?? {}).map(([file, how]) => <li key={file}><span class="mono">{visible(file)}</span> <Badge>{how}</Badge></li>)}</ul></details>}
+      <p class="hint mono breaks">{proposal.digest}</p>
+      <div class="row"><button type="button" class="yes" disabled={busy} onClick={onInstall}>{proposal.updates ? "Update to exactly this" : "Install exactly this"}</button><button type="button" class="quiet" onClick={onLeave}>Leave it</button></div>
+    </section>
+  );
+}

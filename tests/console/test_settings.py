@@ -1,0 +1,134 @@
+"""Settings in the console: providers tried before they are used, secrets that go in and never out, tokens shown once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from playwright.sync_api import Browser, expect
+
+from tests.console_world import Person, person, say, serious
+from tests.daemon import DaemonProcess, start
+from tests.fake_provider import Script, openai_chat
+
+KEY = "pk-3f9a1c0de5b8"
+
+
+class _Answers(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        good = self.headers["authorization"] == f"Bearer {KEY}"
+        body = openai_chat(Script(text=("I am ", "the new one."))) if good else b'{"error": {"message": "wrong key"}}'
+        self.send_response(200 if good else 401)
+        self.send_header("content-type", "text/event-stream" if good else "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *about: object) -> None:
+        pass
+
+
+@contextmanager
+def provider() -> Iterator[str]:
+    """Somebody who answers those who have the key."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
+
+
+def everything(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_provider_is_tried_saved_and_answers_after_a_restart(browser: Browser, tmp_path: Path) -> None:
+    config = "[limits]\nrequests_per_second = 1000\n"
+    with provider() as url, start(tmp_path, config=config) as daemon, person(browser, daemon) as somebody:
+        page = somebody.log_in("/#/settings")
+        page.get_by_role("button", name="Add a provider").click()
+        form = page.get_by_role("form", name="Provider")
+        form.get_by_label("Kind").select_option("openai-chat")
+        form.get_by_label("Name").fill("Mine!")
+        form.get_by_label("Models").fill("m1")
+        expect(form.get_by_text("small letters")).to_be_visible()
+        form.get_by_label("Name").fill("mine")
+        form.get_by_label("Address").fill(url)
+        form.get_by_label("Key").fill("pk-wrong")
+        form.get_by_role("button", name="Test").click()
+        expect(form.get_by_role("alert")).to_contain_text("check the key")
+        form.get_by_label("Key").fill(KEY)
+        form.get_by_role("button", name="Test").click()
+        expect(form.get_by_text("m1 answered in")).to_be_visible()
+        assert serious(page) == []
+        form.get_by_role("button", name="Save").click()
+        card = page.get_by_role("list", name="Providers").locator(".card").filter(has_text="mine")
+        expect(card).to_contain_text("after the next start")
+        assert "vault:provider-mine" in (daemon.home / "config.toml").read_text()
+        page.get_by_role("button", name="Start it again now").click()
+        expect(card).to_contain_text("works")
+        card.get_by_role("button", name="Test").click()
+        expect(card).to_contain_text("m1 answered in")
+        page.get_by_role("link", name="Chat").click()
+        say(page, "who are you?")
+        expect(page.get_by_text("I am the new one.")).to_be_visible()
+        assert KEY.encode() not in everything(daemon.home)
+        page.goto(f"{daemon.url}/#/settings")
+        card.get_by_role("button", name="Remove…").click()
+        card.get_by_role("button", name="Remove it").click()
+        expect(card).to_have_count(0)
+        assert "[providers.mine]" not in (daemon.home / "config.toml").read_text()
+
+
+def test_a_secret_goes_in_and_is_never_shown(somebody: Person) -> None:
+    page = somebody.log_in("/#/settings")
+    page.get_by_role("button", name="Add a secret").click()
+    form = page.get_by_role("form", name="Secret")
+    form.get_by_label("Name").fill("WEATHER_KEY")
+    form.get_by_label("Value").fill("abc")
+    form.get_by_label("Only for these hosts").fill("api.example.org")
+    expect(form.get_by_text("At least 4 characters")).to_be_visible()
+    form.get_by_label("Value").fill("w-very-secret-value")
+    form.get_by_role("button", name="Store it").click()
+    row = page.get_by_role("table", name="Secrets").get_by_role("row").filter(has_text="WEATHER_KEY")
+    expect(row).to_contain_text("api.example.org")
+    assert "w-very-secret-value" not in page.content()
+    assert serious(page) == []
+    row.get_by_role("button", name="Remove…").click()
+    row.get_by_role("button", name="Remove it").click()
+    expect(page.get_by_text("WEATHER_KEY")).to_have_count(0)
+    assert somebody.daemon.get("/v1/vault")["secrets"] == []
+
+
+def test_a_token_is_shown_once_works_and_is_taken_back(somebody: Person) -> None:
+    page = somebody.log_in("/#/settings")
+    page.get_by_role("button", name="Make a token").click()
+    form = page.get_by_role("form", name="Token")
+    form.get_by_label("Name").fill("phone")
+    form.get_by_label("It may").select_option("viewer")
+    form.get_by_role("button", name="Make it").click()
+    token = page.locator(".once code").inner_text()
+    assert somebody.daemon.request("GET", "/v1/status", token=token).status == 200
+    assert somebody.daemon.request("POST", "/v1/stop", {}, token=token).status == 403
+    assert serious(page) == []
+    page.get_by_role("button", name="I have it").click()
+    assert token not in page.content()
+    row = page.get_by_role("table", name="Tokens").get_by_role("row").filter(has_text="phone")
+    row.get_by_role("button", name="Take back…").click()
+    row.get_by_role("button", name="Take it back").click()
+    expect(row).to_have_count(0)
+    assert somebody.daemon.request("GET", "/v1/status", token=token).status == 401
+
+
+def test_everything_is_stopped_from_the_settings(somebody: Person, daemon: DaemonProcess) -> None:
+    session = daemon.post("/v1/sessions")["session_id"]
+    daemon.post(f"/v1/sessions/{session}/messages", {"text": "never"})
+    page = somebody.log_in("/#/settings")
+    page.get_by_role("button", name="Stop everything").click()
+    expect(page.get_by_text("1 stopped.")).to_be_visible()
