@@ -84,6 +84,7 @@ class Timeouts(Section, frozen=True, kw_only=True):
     interactive: Annotated[Timeout, says("a person started the run")] = 15 * MINUTE_MS
     api: Annotated[Timeout, says("a program started the run")] = 15 * MINUTE_MS
     child: Annotated[Timeout, says("another run started the run")] = 15 * MINUTE_MS
+    channel: Annotated[Timeout, says("somebody in a chat started the run")] = 24 * 60 * MINUTE_MS
     scheduled: Annotated[Timeout, says("a schedule started the run: it waits until somebody answers")] = "never"
 
 

@@ -28,10 +28,13 @@ TaskClass = Literal["interactive", "background", "summary", "extraction", "visio
 Priced = Literal["", "list", "own", "free", "unknown"]
 CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
 
+Administered = Literal[
+    "config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget", "task", "schedule", "daemon", "channel"
+]
 Severity = Literal["info", "warning", "error", "critical"]
 Domain = Literal["run", "task", "browser", "artifact", "approval", "connector", "worker", "journal", "resource"]
 TriedResult = Literal["begun", "done", "failed"]
-NoticeAbout = Literal["approval", "budget", "incident", "schedule", "learning", "daemon"]
+NoticeAbout = Literal["approval", "budget", "incident", "schedule", "learning", "daemon", "channel"]
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
@@ -277,6 +280,8 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
     attachments: tuple[Attachment, ...] = ()
     label: Label = CLEAN
     references: tuple[Reference, ...] = ()
+    # Of a message from chat, unless it came from a user of the daemon: who said it, for the model to see.
+    sender: str = ""
 
     @property
     def brings(self) -> Label:
@@ -727,7 +732,7 @@ class TaskFinished(Event, frozen=True, kw_only=True, tag="task.finished"):
 
 
 class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
-    what: Literal["config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget", "task", "schedule", "daemon"]
+    what: Administered
     action: str
     subject: str = ""
     details: dict[str, Any] = {}

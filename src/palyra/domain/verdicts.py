@@ -9,7 +9,7 @@ from palyra.domain.tools import Scope, Subject, ToolSpec
 
 Risk = Literal["low", "medium", "high", "critical"]
 Word = Literal["allow", "ask", "deny"]
-Origin = Literal["interactive", "scheduled", "child", "api"]
+Origin = Literal["interactive", "scheduled", "child", "api", "channel"]
 
 
 class SessionRule(Struct, frozen=True):

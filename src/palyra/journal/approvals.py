@@ -8,7 +8,7 @@ from msgspec import Struct
 from palyra.domain import events
 from palyra.domain.errors import Forbidden, NotFound
 from palyra.domain.events import ApprovalRequested, ApprovalResolved
-from palyra.domain.ids import ApprovalId
+from palyra.domain.ids import OWNER, ApprovalId
 from palyra.domain.labels import Label
 from palyra.domain.tools import Subject
 from palyra.domain.verdicts import Grant, Origin
@@ -19,6 +19,8 @@ _COLUMNS = """a.approval_id, a.session_id, a.run_id, a.owner, a.origin, a.reques
     q.body, r.body, r.principal, q.seq"""
 _FROM = """approvals a JOIN entries q ON q.position = a.requested_position
     LEFT JOIN entries r ON r.position = a.resolved_position"""
+# How the names of those begin who come through a channel.
+CHANNEL = "channel:"
 _GRANT = "approval_id, principal, session_id, tool, subject_kind, subject_value, until_ms, seen"
 
 
@@ -106,9 +108,26 @@ def get(tx: Tx, approval_id: str, principal: str) -> Approval:
     approval = find(tx, approval_id)
     if approval is None:
         raise NotFound(f"there is no approval {approval_id}", approval_id=approval_id)
-    if approval.owner != principal:
+    if approval.owner != principal and not _answers_for(tx, approval, principal):
         raise Forbidden("this approval is someone else's to answer", approval_id=approval_id)
     return approval
+
+
+def _answers_for(tx: Tx, approval: Approval, principal: str) -> bool:
+    """The owner answers for whoever comes through a channel, and anybody to whom an approval was handed on answers it."""
+    if principal == OWNER and approval.owner.startswith(CHANNEL):
+        return True
+    handed_on = "SELECT 1 FROM approval_routes WHERE approval_id = :id AND principal = :principal"
+    return tx.one(handed_on, id=approval.approval_id, principal=principal) is not None
+
+
+def hand_on(tx: Tx, approval_id: str, principal: str) -> None:
+    """Let somebody else answer an approval too."""
+    tx.run(
+        "INSERT INTO approval_routes (approval_id, principal) VALUES (:id, :principal) ON CONFLICT DO NOTHING",
+        id=approval_id,
+        principal=principal,
+    )
 
 
 def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
@@ -117,25 +136,27 @@ def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
 
 
 def listing(tx: Tx, owner: str, *, pending: bool | None, before: int = 1 << 62, limit: int = 100) -> list[Approval]:
-    """Newest first, paged by the position of the request."""
-    rows = tx.all(
-        f"""SELECT {_COLUMNS} FROM {_FROM} WHERE a.owner = :owner AND a.requested_position < :before
-            AND (:pending IS NULL OR (a.decision = '') = :pending)
-        ORDER BY a.requested_position DESC LIMIT :limit""",
-        owner=owner,
-        before=before,
-        pending=pending,
-        limit=limit,
-    )
-    return [_approval(row) for row in rows]
+    """Newest first, paged by the position of the request. The owner's are also those of people who come through channels."""
+    found: list[tuple[Any, ...]] = []
+    for first, end in ((owner, owner), (CHANNEL, CHANNEL + "~"))[: 2 if owner == OWNER else 1]:
+        found += tx.all(
+            f"""SELECT a.requested_position, {_COLUMNS} FROM {_FROM}
+            WHERE a.owner BETWEEN :first AND :end AND a.requested_position < :before
+                AND (:pending IS NULL OR (a.decision = '') = :pending)
+            ORDER BY a.requested_position DESC LIMIT :limit""",
+            first=first,
+            end=end,
+            before=before,
+            pending=pending,
+            limit=limit,
+        )
+    return [_approval(row[1:]) for row in sorted(found, key=lambda row: -int(row[0]))[:limit]]
 
 
 def position_of(tx: Tx, approval_id: str, owner: str) -> int:
     """Where an approval stands in the listing, for the page after it."""
-    row = tx.one("SELECT requested_position FROM approvals WHERE approval_id = :id AND owner = :owner", id=approval_id, owner=owner)
-    if row is None:
-        raise NotFound(f"there is no approval {approval_id}", approval_id=approval_id)
-    return int(row[0])
+    row = tx.one("SELECT requested_position FROM approvals WHERE approval_id = :id", id=get(tx, approval_id, owner).approval_id)
+    return int(row[0]) if row else 0
 
 
 def pending_since(tx: Tx, before_ms: int, limit: int) -> list[Approval]:

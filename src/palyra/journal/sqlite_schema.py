@@ -484,4 +484,138 @@ MIGRATIONS = (
             ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        12,
+        "channels",
+        (
+            # What came in, whole in `body` but for its files; the other columns are what is asked for.
+            """CREATE TABLE channel_messages (
+                number INTEGER PRIMARY KEY,
+                message_id TEXT NOT NULL UNIQUE,
+                connector TEXT NOT NULL,
+                native_id TEXT NOT NULL,
+                conversation TEXT NOT NULL,
+                thread TEXT NOT NULL,
+                sender TEXT NOT NULL,
+                state TEXT NOT NULL,
+                reason TEXT NOT NULL DEFAULT '',
+                principal TEXT NOT NULL DEFAULT '',
+                session_id TEXT NOT NULL DEFAULT '',
+                run_id TEXT NOT NULL DEFAULT '',
+                files INTEGER NOT NULL DEFAULT 0,
+                received_ms INTEGER NOT NULL,
+                ended_ms INTEGER NOT NULL DEFAULT 0,
+                body BLOB NOT NULL
+            )""",
+            "CREATE UNIQUE INDEX channel_messages_native ON channel_messages (connector, native_id)",
+            """CREATE INDEX channel_messages_open ON channel_messages (connector, sender)
+                WHERE state IN ('received', 'held', 'queued')""",
+            "CREATE INDEX channel_messages_by_run ON channel_messages (run_id) WHERE run_id <> ''",
+            "CREATE INDEX channel_messages_by_sender ON channel_messages (connector, sender, received_ms)",
+            """CREATE TABLE channel_files (
+                message_id TEXT NOT NULL,
+                number INTEGER NOT NULL,
+                name TEXT NOT NULL,
+                media_type TEXT NOT NULL,
+                data BLOB NOT NULL,
+                PRIMARY KEY (message_id, number)
+            )""",
+            # What happened to each message, step by step.
+            """CREATE TABLE channel_steps (
+                number INTEGER PRIMARY KEY,
+                message_id TEXT NOT NULL,
+                time_ms INTEGER NOT NULL,
+                step TEXT NOT NULL,
+                detail TEXT NOT NULL
+            )""",
+            "CREATE INDEX channel_steps_by_message ON channel_steps (message_id)",
+            # What goes out, one row for each message of the platform; `doubtful`: it may have been sent twice.
+            """CREATE TABLE channel_outbox (
+                number INTEGER PRIMARY KEY,
+                reply_id TEXT NOT NULL,
+                part INTEGER NOT NULL,
+                parts INTEGER NOT NULL,
+                message_id TEXT NOT NULL,
+                connector TEXT NOT NULL,
+                conversation TEXT NOT NULL,
+                thread TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                state TEXT NOT NULL,
+                attempts INTEGER NOT NULL DEFAULT 0,
+                ready_ms INTEGER NOT NULL DEFAULT 0,
+                error TEXT NOT NULL DEFAULT '',
+                native_id TEXT NOT NULL DEFAULT '',
+                doubtful INTEGER NOT NULL DEFAULT 0,
+                created_ms INTEGER NOT NULL,
+                ended_ms INTEGER NOT NULL DEFAULT 0,
+                body BLOB NOT NULL
+            )""",
+            "CREATE UNIQUE INDEX channel_outbox_key ON channel_outbox (reply_id, part)",
+            "CREATE INDEX channel_outbox_open ON channel_outbox (connector, number) WHERE state IN ('waiting', 'sending')",
+            "CREATE INDEX channel_outbox_dead ON channel_outbox (number) WHERE state = 'dead'",
+            "CREATE INDEX channel_outbox_by_message ON channel_outbox (message_id) WHERE message_id <> ''",
+            # Who writes to us: a sender is linked to a person (`principal`), paired, or neither.
+            """CREATE TABLE channel_people (
+                connector TEXT NOT NULL,
+                sender TEXT NOT NULL,
+                display TEXT NOT NULL,
+                principal TEXT NOT NULL DEFAULT '',
+                paired_ms INTEGER NOT NULL DEFAULT 0,
+                paired_until_ms INTEGER NOT NULL DEFAULT 0,
+                revoked_ms INTEGER NOT NULL DEFAULT 0,
+                granted_by TEXT NOT NULL DEFAULT '',
+                conversation TEXT NOT NULL DEFAULT '',
+                seen_ms INTEGER NOT NULL DEFAULT 0,
+                PRIMARY KEY (connector, sender)
+            ) WITHOUT ROWID""",
+            "CREATE INDEX channel_people_by_principal ON channel_people (principal) WHERE principal <> ''",
+            """CREATE TABLE channel_pairings (
+                pairing_id TEXT PRIMARY KEY,
+                connector TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                sender TEXT NOT NULL,
+                display TEXT NOT NULL,
+                conversation TEXT NOT NULL,
+                thread TEXT NOT NULL,
+                code BLOB NOT NULL,
+                state TEXT NOT NULL,
+                grant_ms INTEGER NOT NULL,
+                created_ms INTEGER NOT NULL,
+                expires_ms INTEGER NOT NULL,
+                settled_ms INTEGER NOT NULL DEFAULT 0,
+                settled_by TEXT NOT NULL DEFAULT ''
+            ) WITHOUT ROWID""",
+            "CREATE UNIQUE INDEX channel_pairings_code ON channel_pairings (code) WHERE state = 'pending'",
+            "CREATE INDEX channel_pairings_by_sender ON channel_pairings (connector, sender, created_ms)",
+            """CREATE TABLE channel_tries (
+                connector TEXT NOT NULL,
+                sender TEXT NOT NULL,
+                wrong INTEGER NOT NULL,
+                locked_until_ms INTEGER NOT NULL,
+                PRIMARY KEY (connector, sender)
+            ) WITHOUT ROWID""",
+            # What was changed while the daemon ran, over what the configuration file says; the name '' is the router itself.
+            """CREATE TABLE channel_settings (
+                connector TEXT PRIMARY KEY,
+                paused INTEGER NOT NULL DEFAULT 0,
+                rules BLOB NOT NULL DEFAULT '{}',
+                cursor TEXT NOT NULL DEFAULT ''
+            ) WITHOUT ROWID""",
+            # Where an approval was put to somebody in a chat.
+            """CREATE TABLE channel_asked (
+                approval_id TEXT NOT NULL,
+                reply_id TEXT NOT NULL,
+                connector TEXT NOT NULL,
+                conversation TEXT NOT NULL,
+                thread TEXT NOT NULL,
+                PRIMARY KEY (approval_id, connector, conversation, thread)
+            ) WITHOUT ROWID""",
+            # Who may answer an approval beside the one whose it is.
+            """CREATE TABLE approval_routes (
+                approval_id TEXT NOT NULL,
+                principal TEXT NOT NULL,
+                PRIMARY KEY (approval_id, principal)
+            ) WITHOUT ROWID""",
+        ),
+    ),
 )

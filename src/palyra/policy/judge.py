@@ -19,6 +19,7 @@ _NUMBERED = re.compile(r"`policy([0-9]+)`")
 _RUN = request.uid("Action", "run")
 _RUN_UNATTENDED = request.uid("Action", "run_unattended")
 _SEND_PRIVATE = request.uid("Action", "send_private")
+_APPROVE = request.uid("Action", "approve")
 
 # Facts are small; a policy that reads the time makes every call's facts new, so there is an end.
 _MOST_ANSWERED = 1_000
@@ -44,6 +45,24 @@ class Examined(Struct, frozen=True):
 def judge(policies: PolicySet, question: Question) -> Verdict:
     """The verdict on one call. Never raises: a decision that cannot be made is a Deny."""
     return examine(policies, question).verdict
+
+
+def may_approve(policies: PolicySet, question: Question) -> bool:
+    """Whether a policy permits the question's principal to answer for this call. Only a clean permission counts."""
+    try:
+        request.check(question)
+        part = policies.slice(question)
+        asked = {
+            "principal": request.uid(*request.principal(question.principal)),
+            "resource": request.uid("Tool", question.tool.name),
+            "context": msgspec.json.encode(request.facts(question, part.uses)).decode(),
+            "action": _APPROVE,
+        }
+        return decide(part, [asked])[0].permitted
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - as below: whatever goes wrong, the answer is no
+        return False
 
 
 def examine(policies: PolicySet, question: Question) -> Examined:

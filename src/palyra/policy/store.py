@@ -49,6 +49,9 @@ class PolicyStore:
     def judge(self, question: Question) -> Verdict:
         return judge.judge(self.current, question)
 
+    def may_approve(self, question: Question) -> bool:
+        return judge.may_approve(self.current, question)
+
     def explain(self, question: Question) -> Explanation:
         return explain(self.current, question)
 

@@ -4,6 +4,7 @@ A run belongs to the daemon, not to a connection: submitting is one durable step
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Literal
@@ -56,6 +57,18 @@ class Submitted(Struct, frozen=True, kw_only=True):
     state: RunState
     outcome: Literal["started", "queued", "joined", "repeated"]
     seq: int
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a channel knows about an input beside its words: where they come from, who said them, and what commits with them."""
+
+    label: Label = CLEAN
+    sender: str = ""
+    also: Callable[[Tx, Submitted], None] = lambda tx, submitted: None
+
+
+PLAIN = Said()
 
 
 class Stopped(Struct, frozen=True):
@@ -112,11 +125,19 @@ class Gateway:
     # --- submit -------------------------------------------------------------------------------------------------------
 
     async def submit(
-        self, principal: str, session_id: str, submission: Submission, *, schedule_id: str = "", brought: Label = CLEAN
+        self,
+        principal: str,
+        session_id: str,
+        submission: Submission,
+        *,
+        schedule_id: str = "",
+        brought: Label = CLEAN,
+        said: "Said | None" = None,
     ) -> Submitted:
         """Take an input. When this returns it is durable, and a run answers it whatever becomes of the caller.
 
-        `schedule_id`: a schedule says it. `brought`: the label of what is attached, beyond what is known of it.
+        `schedule_id`: a schedule says it. `brought`: the label of what is attached, beyond what is known of it. `said`: it comes
+        through a channel.
         """
         if not submission.text.strip():
             raise InvalidInput("the message is empty")
@@ -135,7 +156,7 @@ class Gateway:
         expected = self._lives.expect(session_id)
         try:
             step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed)
-            step.expected, step.schedule_id = expected, schedule_id
+            step.expected, step.schedule_id, step.said = expected, schedule_id, said or PLAIN
             submitted = await self._db.write(step)
         finally:
             if expected is not None:
@@ -268,6 +289,7 @@ class _Submit:
     # The session's conversation, if it is to be read along.
     expected: Expected | None = None
     schedule_id = ""
+    said = PLAIN
 
     def __init__(
         self,
@@ -341,15 +363,19 @@ class _Submit:
             mode=self._submission.mode,
             attachments=enclosed.attachments,
             references=enclosed.references,
+            label=self.said.label,
+            sender=self.said.sender,
         )
         after = [RunStarted()] if outcome == "started" else []
         entries = tape.append(tx, self._session_id, self._principal, [*before, received, *after], run_id)
         seq = entries[0].seq
         row = SubmissionRow(self._id, self._session_id, run_id, self._submission.mode, self._digest, seq)
         runs.add_submission(tx, row)
-        return Submitted(
+        submitted = Submitted(
             run_id=run_id, session_id=self._session_id, submission_id=self._id, state=state, outcome=outcome, seq=seq - 1
         )
+        self.said.also(tx, submitted)
+        return submitted
 
     def _repeat(self, tx: Tx, known: SubmissionRow) -> Submitted:
         if known.digest != self._digest:

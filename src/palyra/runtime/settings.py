@@ -15,6 +15,7 @@ class ApprovalTimes(Struct, frozen=True):
     api: int = 15 * 60_000
     scheduled: int = 0
     child: int = 15 * 60_000
+    channel: int = 24 * 3_600_000
 
     def of(self, origin: Origin) -> int:
         return int(getattr(self, origin))
