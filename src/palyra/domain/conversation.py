@@ -22,6 +22,7 @@ from palyra.domain.events import (
     InputReceived,
     ModelReplied,
     Point,
+    RoutePlanned,
     RunAccepted,
     RunCancelled,
     RunCompleted,
@@ -142,6 +143,9 @@ class RunProgress:
     continued: bool = False
     active_ms: int = 0
     cost_microusd: int = 0
+    # Who is being asked, and how far a person let the run go on beyond a budget, by account.
+    route: str = ""
+    raised: dict[str, int] = field(default_factory=dict)
     last_time_ms: int = 0
     # Model turns of its subagents that have ended. Their calls, their time and their cost are counted with its own.
     agent_turns: int = 0
@@ -292,6 +296,8 @@ class Conversation:
                 self._end(run, seq)
             case RunStarted():
                 run.begun = True
+            case RoutePlanned(provider=provider, model=model):
+                run.route = f"{provider}/{model}"
             case _:
                 pass
 
@@ -323,6 +329,7 @@ class Conversation:
             if progress.call.id == event.call_id:
                 break
         else:
+            _ask_for_more(run, event)
             return
         match event:
             case ToolProposed():
@@ -365,6 +372,17 @@ class Conversation:
                     if call.call.id == call_id:
                         return turn, call
         return None
+
+
+def _ask_for_more(run: RunProgress, event: object) -> None:
+    """A question about a budget is about no call. A yes says how far the run may go on."""
+    match event:
+        case ApprovalRequested(about="budget"):
+            run.pending[event.approval_id] = event
+        case ApprovalResolved():
+            asked = run.pending.pop(event.approval_id, None)
+            if asked is not None and asked.budget is not None and event.decision == "allow":
+                run.raised[asked.budget.account] = asked.budget.upto
 
 
 def _named(paths: tuple[str, ...]) -> str:

@@ -46,7 +46,7 @@ def of_run(tx: Tx, run_id: str) -> list[BilledTurn]:
 
 
 def _turn(seq: int, event: InputAssembled, reply: ModelReplied | None) -> BilledTurn:
-    used = reply.usage if reply is not None else None
+    used = reply.usage if reply is not None and not reply.estimated else None
     return BilledTurn(
         turn=event.turn,
         seq=seq,

@@ -81,6 +81,7 @@ class Appended:
     kind: str
     event: AnyEvent
     wire: bytes
+    principal: str = ""
 
 
 class Tx:

@@ -77,6 +77,17 @@ def accepted(tx: Tx, run_id: str) -> RunAccepted:
     return event
 
 
+def work_done(tx: Tx, run_id: str) -> tuple[int, int]:
+    """How many model turns a run has taken, and how many tool calls it has made."""
+    row = tx.one(
+        f"""SELECT (SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'model.replied'),
+            (SELECT count(*) FROM entries WHERE {_OF_RUN} AND kind = 'tool.proposed')""",
+        run_id=run_id,
+    )
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
 def position_of(tx: Tx, run_id: str) -> int:
     """Where a run stands in its session's listing, for the page after it."""
     row = tx.one("SELECT accepted_position FROM runs WHERE run_id = :run_id", run_id=run_id)

@@ -64,7 +64,7 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
             }
         )
         wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, prev, body)
-        appended.append(Appended(tape, seq, position, time_ms, run_id, kind, event, wire))
+        appended.append(Appended(tape, seq, position, time_ms, run_id, kind, event, wire, principal))
         position += 1
     tx.connection.many(_INSERT, rows)
     if head:

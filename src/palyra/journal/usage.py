@@ -1,5 +1,6 @@
 """What models were asked and what it cost, summed by whatever one asks about. Every row here is an entry of the tape, in numbers."""
 
+from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -18,7 +19,8 @@ _GROUPS: dict[GroupBy, str] = {
     "task": "u.task",
     "hour": "CAST(u.time_ms / 3600000 AS TEXT)",
     "day": "CAST(u.time_ms / 86400000 AS TEXT)",
-    "month": "strftime('%Y-%m', u.time_ms / 1000, 'unixepoch')",
+    # By day first: what a month is, no two databases say in the same words.
+    "month": "CAST(u.time_ms / 86400000 AS TEXT)",
 }
 _JOINED: frozenset[GroupBy] = frozenset({"schedule", "origin"})
 _SUMS = """count(*), coalesce(sum(u.input_tokens), 0), coalesce(sum(u.output_tokens), 0), coalesce(sum(u.cached_tokens), 0),
@@ -87,11 +89,38 @@ def grouped(tx: Tx, by: GroupBy, asked: Asked, limit: int = 100) -> list[UsageRo
     """Newest groups first. What has no group, as a call of no schedule, is in none."""
     rows = tx.all(
         f"""SELECT {_GROUPS[by]} AS grouped, {_SUMS} FROM {asked.source(by)} WHERE {asked.where}
-        GROUP BY grouped HAVING grouped <> '' ORDER BY max(u.position) DESC LIMIT :limit""",
+        GROUP BY {_GROUPS[by]} HAVING {_GROUPS[by]} <> '' ORDER BY max(u.position) DESC LIMIT :limit""",
         **asked.values,
-        limit=limit,
+        limit=limit * 31 if by == "month" else limit,
     )
-    return [UsageRow(*row) for row in rows]
+    found = [UsageRow(*row) for row in rows]
+    return _months(found)[:limit] if by == "month" else found
+
+
+def _months(days: list[UsageRow]) -> list[UsageRow]:
+    months: dict[str, list[UsageRow]] = {}
+    for day in days:
+        name = datetime.fromtimestamp(int(day.group) * 86_400, UTC).strftime("%Y-%m")
+        months.setdefault(name, []).append(day)
+    return [_together(name, rows) for name, rows in months.items()]
+
+
+def _together(name: str, rows: list[UsageRow]) -> UsageRow:
+    calls = sum(row.calls for row in rows)
+    return UsageRow(
+        group=name,
+        calls=calls,
+        input_tokens=sum(row.input_tokens for row in rows),
+        output_tokens=sum(row.output_tokens for row in rows),
+        cached_tokens=sum(row.cached_tokens for row in rows),
+        cost_microusd=sum(row.cost_microusd for row in rows),
+        duration_ms=sum(row.duration_ms * row.calls for row in rows) // calls,
+        first_delta_ms=sum(row.first_delta_ms * row.calls for row in rows) // calls,
+        unpriced=sum(row.unpriced for row in rows),
+        slowest_ms=max(row.slowest_ms for row in rows),
+        from_ms=min(row.from_ms for row in rows),
+        until_ms=max(row.until_ms for row in rows),
+    )
 
 
 def total(tx: Tx, asked: Asked) -> UsageRow:

@@ -2,20 +2,28 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
 
 from palyra import config
 from palyra.config import Chosen, Loaded, Provider
+from palyra.config.schema import RoutingRule
 from palyra.domain.errors import ConfigInvalid, InvalidInput
+from palyra.domain.events import TaskClass
 from palyra.domain.ports import ModelProvider
 from palyra.models.dialects import open_provider
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.prices import Prices
 from palyra.parts.ground import Ground
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.compacting import Compacting
 from palyra.runtime.compaction_notes import Notes
 from palyra.runtime.live import LiveSessions
-from palyra.runtime.routing import Models, Target
+from palyra.runtime.routing import Models, Rule, Target
 from palyra.runtime.summarising import Summariser
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def open_models(
@@ -27,11 +35,35 @@ def open_models(
     def target(full: str) -> Target:
         provider, _, model = full.partition("/")
         given = chosen.providers[provider]
-        return Target(provider, model, given.context_tokens or window, given.vision and given.kind != "demo")
+        return Target(provider, model, given.context_tokens or window, given.vision and given.kind != "demo", given.private)
 
     listed = [f"{name}/{model}" for name, settings in chosen.providers.items() for model in settings.models]
     wanted = dict.fromkeys((chosen.default, *chosen.fallbacks, *listed))
-    return Models(providers, [target(full) for full in wanted], [target(full) for full in chosen.fallbacks])
+    prices = Prices(loaded.home / "prices.toml", [name for name, each in chosen.providers.items() if _costs_nothing(each)])
+    models = Models(providers, [target(full) for full in wanted], [target(full) for full in chosen.fallbacks], prices)
+    models.rules = tuple(_rule(name, given, models) for name, given in loaded.config.routing.items())
+    return models
+
+
+def _costs_nothing(settings: Provider) -> bool:
+    """What runs on this machine."""
+    return settings.kind in ("demo", "scripted") or urlsplit(settings.base_url).hostname in _THIS_MACHINE
+
+
+def _rule(name: str, given: RoutingRule, models: Models) -> Rule:
+    try:
+        use = tuple(models.find(each) for each in given.use)
+    except InvalidInput as error:
+        raise ConfigInvalid(f"routing.{name}.use: {error.message}") from error
+    return Rule(
+        name=name,
+        use=use,
+        tasks=msgspec.convert(given.tasks, tuple[TaskClass, ...]),
+        private=None if given.label == "any" else given.label == "private",
+        tokens_above=given.tokens_above,
+        budget_left_below=given.budget_left_below,
+        fallbacks=given.fallbacks,
+    )
 
 
 def _provider(name: str, settings: Provider, env: Mapping[str, str], http: HttpClient) -> ModelProvider:

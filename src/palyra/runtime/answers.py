@@ -8,13 +8,23 @@ import asyncio
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palyra.domain.errors import ConfigInvalid, Conflict, Forbidden, InvalidInput, PalyraError, Unavailable
-from palyra.domain.events import AnyEvent, ApprovalResolved, Decision, GrantScope, RunResumed, ToolFinished, ToolProposed
+from palyra.domain.events import (
+    AnyEvent,
+    ApprovalAbout,
+    ApprovalResolved,
+    Decision,
+    GrantScope,
+    RunFailed,
+    RunResumed,
+    ToolFinished,
+    ToolProposed,
+)
 from palyra.domain.ids import SYSTEM
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Subject
@@ -33,6 +43,11 @@ log = logging.getLogger("palyra.approvals")
 
 _FOR_TOOLS: frozenset[Decision] = frozenset({"allow", "deny"})
 _FOR_DOUBT: frozenset[Decision] = frozenset({"happened", "again", "skip"})
+_AFTER: dict[ApprovalAbout, Literal["approval", "in_doubt", "budget"]] = {
+    "tool": "approval",
+    "in_doubt": "in_doubt",
+    "budget": "budget",
+}
 _LONGEST_GRANT_MS = 366 * 24 * 3_600_000
 _RETRY_MS = 5_000
 
@@ -80,10 +95,8 @@ class Answers:
         if approval.decision:
             raise _already(approval)
         _check_decision(approval, answer)
-        if principal.startswith(approvals.CHANNEL):
-            await self._may_answer(principal, approval, proposed, session)
         arguments, subjects = answer.arguments, approval.request.subjects
-        if answer.decision == "allow":
+        if answer.decision == "allow" and proposed is not None:
             arguments, subjects = await self._judge_again(approval, proposed, session, laid_down, answer)
         subject = _subject(subjects, answer)
         resolved = ApprovalResolved(
@@ -101,16 +114,6 @@ class Answers:
         if answer.scope == "always" and subject is not None:
             await self._write_policy(settled, subject)
         return settled
-
-    async def _may_answer(self, principal: str, approval: Approval, proposed: ToolProposed | None, session: Session) -> None:
-        """Whoever comes through a channel and is no user of the daemon answers only what a policy lets them answer."""
-        if proposed is not None and approval.request.about == "tool":
-            tool, arguments, _ = self._catalogue.parse(approval.request.tool, proposed.arguments)
-            scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
-            question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope, ())
-            if self._policy.may_approve(replace(question, principal=principal)):
-                return
-        raise Forbidden("no policy lets you answer this: the owner was asked", approval_id=approval.approval_id)
 
     async def _judge_again(
         self, approval: Approval, proposed: ToolProposed, session: Session, laid_down: tuple[SessionRule, ...], answer: Answer
@@ -203,10 +206,12 @@ class Answers:
             self._sweeping.cancel()
 
 
-def _asked(tx: Tx, approval_id: str, principal: str) -> tuple[Approval, ToolProposed, Session, tuple[SessionRule, ...]]:
+def _asked(tx: Tx, approval_id: str, principal: str) -> tuple[Approval, ToolProposed | None, Session, tuple[SessionRule, ...]]:
+    """An approval with the call that it is about; a question about a budget is about none."""
     approval = approvals.get(tx, approval_id, principal)
     session = sessions.get(tx, approval.session_id, approval.owner)
-    proposed = tape.proposal(tx, approval.run_id, approval.request.call_id)
+    about_call = approval.request.about != "budget"
+    proposed = tape.proposal(tx, approval.run_id, approval.request.call_id) if about_call else None
     return approval, proposed, session, rules.laid_down(tx, session.session_id)
 
 
@@ -225,15 +230,27 @@ def resolve(tx: Tx, approval_id: str, resolved: ApprovalResolved, by: str) -> Ap
         raise _already(approval)
     (entry,) = tape.append(tx, approval.session_id, by, [resolved], approval.run_id)
     approvals.settle(tx, resolved, entry.position)
-    following = _consequences(approval, resolved)
-    if not approvals.pending_of_run(tx, approval.run_id):
-        following.append(RunResumed(after="in_doubt" if approval.request.about == "in_doubt" else "approval"))
+    following = _no_more(tx, approval, resolved) if approval.request.about == "budget" else _consequences(approval, resolved)
+    if not any(isinstance(each, RunFailed) for each in following) and not approvals.pending_of_run(tx, approval.run_id):
+        following.append(RunResumed(after=_AFTER[approval.request.about]))
     if following:
         tape.append(tx, approval.session_id, approval.owner, following, approval.run_id)
     grant = grant_of(approval, resolved)
     if grant is not None:
         approvals.add_grant(tx, grant)
     return approvals.get(tx, approval_id, approval.owner)
+
+
+def _no_more(tx: Tx, approval: Approval, resolved: ApprovalResolved) -> list[AnyEvent]:
+    """A run whose budget nobody raises ends, and says what it has done."""
+    if resolved.decision == "allow":
+        return []
+    asked = approval.request.budget
+    turns, calls = runs.work_done(tx, approval.run_id)
+    why = "nobody answered in time" if resolved.decision == "expired" else resolved.reason or "no more was allowed"
+    done = f"{turns} model turns and {calls} tool calls were made"
+    name = asked.name if asked is not None else ""
+    return [RunFailed(reason="budget_spent", message=f"the budget {name} is used up, and {why}: raise it, then ask again ({done})")]
 
 
 def _consequences(approval: Approval, resolved: ApprovalResolved) -> list[AnyEvent]:
@@ -280,10 +297,11 @@ def _already(approval: Approval) -> Conflict:
 
 
 def _check_decision(approval: Approval, answer: Answer) -> None:
-    about_tool = approval.request.about == "tool"
-    allowed = _FOR_TOOLS if about_tool else _FOR_DOUBT
+    allowed = _FOR_DOUBT if approval.request.about == "in_doubt" else _FOR_TOOLS
     if answer.decision not in allowed:
         raise InvalidInput(f"this approval is answered with {', '.join(sorted(allowed))}, not {answer.decision!r}")
+    if approval.request.about == "budget" and (answer.arguments is not None or answer.scope != "once"):
+        raise InvalidInput("going on beyond a budget is allowed for this run only; raise the budget itself for more")
     if answer.decision != "allow" and answer.arguments is not None:
         raise InvalidInput("edited arguments go with `allow`")
     if answer.decision != "allow" and answer.scope != "once":

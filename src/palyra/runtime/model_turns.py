@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, encode
+from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, TaskClass, encode
 from palyra.domain.ids import CallId
 from palyra.domain.messages import Channel, Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
 from palyra.domain.redaction import Redactor
@@ -19,6 +19,7 @@ from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_fa
 from palyra.runtime import around
 from palyra.runtime.around import Around
 from palyra.runtime.assembly import Assembler
+from palyra.runtime.budgets import BudgetQuestion
 from palyra.runtime.clock import Clock
 from palyra.runtime.compacting import Compacting
 from palyra.runtime.hub import Hub
@@ -26,6 +27,7 @@ from palyra.runtime.pictures import Gallery
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
 from palyra.runtime.routing import Models, Route, Target
+from palyra.runtime.spending import Bill, Spending
 from palyra.runtime.surroundings import Stored
 from palyra.runtime.working import Interrupted, Working
 
@@ -111,6 +113,8 @@ class _Prepared:
     request: ModelRequest
     untold: tuple[AnyEvent, ...]
     told: Awaitable[Any]
+    # Our own count of what is sent.
+    tokens: int
     # What goes into the store with the untold.
     beside: Callable[[Tx], None] | None = None
 
@@ -139,9 +143,11 @@ class ModelTurns:
         compacting: Compacting,
         redactor: Redactor,
         clock: Clock,
+        spending: Spending,
     ) -> None:
         self.hub = hub
         self.models = models
+        self._spending = spending
         self._assembler = assembler
         self._projects = projects
         self._recalling = recalling
@@ -154,16 +160,19 @@ class ModelTurns:
         """Ask until there is a reply or nothing is left to try; either way it is on the tape when this returns."""
         try:
             await self._take(run, continuing=continuing)
+        except BudgetQuestion as question:
+            await self._spending.ask(run, question)
         finally:
+            self._spending.done(run)
             self.hub.silent(run.session_id)
 
     async def _take(self, run: Working, *, continuing: bool) -> None:
-        route = self.models.route(run.progress.accepted.model, self.clock.now_ms())
         index = attempt = 0
         condensed = False
         nearby = await self._look_around(run)
-        await self._compacting.before_turn(run, route.targets[0])
         images = await self._gallery.of(run.live.conversation)
+        route = await self._spending.route(run, nearby, images=bool(images))
+        await self._compacting.before_turn(run, route.targets[0])
         prepared = await self._prepare(run, route, 0, images, nearby, continuing=continuing)
         turn = run.progress.turns + 1
         while True:
@@ -195,7 +204,8 @@ class ModelTurns:
             stream.finish()
             # The input must be on the tape before the answer to it.
             await prepared.told
-            await run.append(*prepared.untold, self._replied(reply, target, stream, turn), beside=prepared.beside)
+            replied = self._replied(reply, target, stream, turn, self._spending.bill(target, reply, prepared.tokens), route.task)
+            await run.append(*prepared.untold, replied, beside=prepared.beside)
             return
 
     async def _pause(self, run: Working, wait_ms: int) -> bool:
@@ -246,10 +256,13 @@ class ModelTurns:
         assembled = self._assembler.assemble(
             conversation, run.progress, target, run.workspace, continuing=continuing, images=images, around=nearby, sizes=sizes
         )
+        request = await self._spending.admit(run, target, assembled.request, assembled.event)
         beside = self._keep(run, assembled.surroundings)
-        if run.progress.turns and not why:
-            return _Prepared(assembled.request, (assembled.event,), _nothing_told(), beside)
-        return _Prepared(assembled.request, (), run.append(route.planned(index, why), assembled.event, beside=beside))
+        known = bool(run.progress.turns) and run.progress.route == target.name if route.told is None else not route.told
+        if known and not why:
+            return _Prepared(request, (assembled.event,), _nothing_told(), assembled.event.tokens, beside)
+        planned = self._spending.planned(route, index, why, assembled.event)
+        return _Prepared(request, (), run.append(planned, assembled.event, beside=beside), assembled.event.tokens)
 
     def _keep(self, run: Working, surroundings: Stored) -> Callable[[Tx], None] | None:
         """The step that stores what the prompt took from outside, if it is not that of the turn before."""
@@ -294,7 +307,7 @@ class ModelTurns:
             wait_ms=wait_ms,
         )
 
-    def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int) -> ModelReplied:
+    def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int, bill: Bill, task: TaskClass) -> ModelReplied:
         now_ms = self.clock.now_ms()
         redact = self.redactor.redact
         return ModelReplied(
@@ -305,7 +318,11 @@ class ModelTurns:
             reasoning=redact(reply.reasoning),
             calls=tuple(self._call(call) for call in reply.calls),
             stop=reply.stop,
-            usage=reply.usage,
+            usage=bill.usage,
+            cost_microusd=bill.microusd,
+            priced=bill.priced,
+            task=task,
+            estimated=bill.estimated,
             first_delta_ms=(stream.first_ms or now_ms) - stream.started_ms,
             duration_ms=now_ms - stream.started_ms,
             native=self._native(reply.native),

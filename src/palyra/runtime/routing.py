@@ -1,60 +1,40 @@
-"""Which provider and model serve a run: the one asked for or the default, then the fallbacks, healthy ones first."""
+"""Which providers and models there are, what is known of their health and prices, and who serves a call."""
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from palyra.domain.errors import InvalidInput
-from palyra.domain.events import RoutePlanned
 from palyra.domain.ports import ModelProvider
+from palyra.models.prices import Prices
 from palyra.models.reliability import Breaker
+from palyra.runtime.routing_plan import WINDOW_SHARE, Need, Route, Rule, Target, plan
 
-# Of a model's window, what an input may take: room is left for the reply and for the error of counting by characters.
-WINDOW_SHARE = 0.75
-
-
-class Target(Struct, frozen=True):
-    provider: str
-    model: str
-    context_tokens: int
-    # Whether it can look at images.
-    vision: bool = True
-
-    @property
-    def name(self) -> str:
-        return f"{self.provider}/{self.model}"
-
-    @property
-    def budget(self) -> int:
-        """How many tokens an input for it may have."""
-        return int(self.context_tokens * WINDOW_SHARE)
-
-
-class Route(Struct, frozen=True):
-    """Never empty. The first target is asked first."""
-
-    targets: tuple[Target, ...]
-    reason: str
-
-    def planned(self, index: int, reason: str = "") -> RoutePlanned:
-        target = self.targets[index]
-        return RoutePlanned(
-            provider=target.provider,
-            model=target.model,
-            reason=reason or self.reason,
-            fallbacks=tuple(other.name for other in self.targets[index + 1 :]),
-        )
+__all__ = ["WINDOW_SHARE", "Models", "Need", "Route", "Rule", "Target"]
 
 
 class Models:
     """The configured providers and what is known of their health."""
 
-    def __init__(self, providers: Mapping[str, ModelProvider], targets: Sequence[Target], fallbacks: Sequence[Target] = ()) -> None:
+    def __init__(
+        self,
+        providers: Mapping[str, ModelProvider],
+        targets: Sequence[Target],
+        fallbacks: Sequence[Target] = (),
+        prices: Prices | None = None,
+    ) -> None:
         """`targets` lists every model that may be asked for by name, the default first; `fallbacks` step in when it fails."""
         self._providers = dict(providers)
         self.targets = tuple(targets)
         self._fallbacks = tuple(fallbacks)
         self._breakers = {name: Breaker() for name in providers}
+        self.prices = prices or Prices()
+        self.rules: tuple[Rule, ...] = ()
+
+    @property
+    def choosy(self) -> bool:
+        """Whether it matters for the choice what is sent: its label, its size, what is left of a budget."""
+        return bool(self.rules) or any(not target.private for target in self.targets)
 
     def provider(self, target: Target) -> ModelProvider:
         return self._providers[target.provider]
@@ -65,6 +45,10 @@ class Models:
     def health(self, now_ms: int) -> dict[str, bool]:
         return {name: not breaker.is_open(now_ms) for name, breaker in self._breakers.items()}
 
+    def free(self, target: Target) -> bool:
+        price = self.prices.of(target.provider, target.model).price
+        return price is not None and not any((price.input, price.output))
+
     def find(self, wanted: str) -> Target:
         """A target by `provider/model`, provider or model name."""
         for target in self.targets:
@@ -74,17 +58,12 @@ class Models:
         for target in self.targets:
             # A provider may serve more models than the config lists.
             if target.provider == provider and model:
-                return Target(provider, model, target.context_tokens, target.vision)
+                return replace(target, model=model)
         known = ", ".join(target.name for target in self.targets)
         raise InvalidInput(f"there is no model {wanted[:100]!r}: configured are {known}", model=wanted[:100])
 
-    def route(self, wanted: str, now_ms: int) -> Route:
-        first = self.find(wanted) if wanted else self.targets[0]
-        reason = "asked for by the caller" if wanted else "the default model"
-        rest = [target for target in self._fallbacks if target != first]
-        targets = [first, *rest]
-        healthy = [target for target in targets if not self.breaker(target).is_open(now_ms)]
-        if healthy and healthy[0] is not first:
-            reason = f"{first.provider} is failing right now"
-        # With every circuit open the first is tried all the same: the user is told what it says.
-        return Route(tuple(healthy or targets), reason)
+    def route(self, need: Need) -> Route:
+        first = self.find(need.wanted) if need.wanted else self.targets[0]
+        return plan(
+            need, (first,), self._fallbacks, self.rules, lambda target: not self.breaker(target).is_open(need.now_ms), self.free
+        )

@@ -9,15 +9,21 @@ from collections.abc import Iterator
 import msgspec
 
 from palyra.domain.errors import PalyraError
-from palyra.domain.events import Call, InputAssembled, ModelFailed, ModelReplied, RoutePlanned, RunFailed
+from palyra.domain.events import ApprovalRequested, Call, InputAssembled, ModelFailed, ModelReplied, RoutePlanned, RunFailed
 from palyra.domain.messages import Emit, ModelCall, ModelFailure, ModelRequest, Reply
 from palyra.domain.ports import ModelProvider
+from palyra.journal.database import Database
 from palyra.models.reliability import Breaker, NextProvider, RetryAfter, after_failure
+from palyra.runtime.around import Around
+from palyra.runtime.budgets import BudgetQuestion
 from palyra.runtime.clock import Clock
 from palyra.runtime.model_turns import parse_arguments
 from palyra.runtime.replay.director import Director
 from palyra.runtime.replay.script import Recorded
-from palyra.runtime.routing import WINDOW_SHARE, Models, Route, Target
+from palyra.runtime.routing import WINDOW_SHARE, Models, Need, Route, Target
+from palyra.runtime.settings import Settings
+from palyra.runtime.spending import Bill, Spending
+from palyra.runtime.working import Working
 
 _TOO_LONG_MS = 1 << 40
 _OUTCOMES = ("model.replied", "model.failed")
@@ -158,7 +164,7 @@ class RecordedModels(Models):
     def breaker(self, target: Target) -> Breaker:
         return Breaker(threshold=1 << 30)
 
-    def route(self, wanted: str, now_ms: int) -> Route:
+    def route(self, need: Need) -> Route:
         script, head, run_id = self._director.script, self._director.head, self._director.run_id
         failed = script.failure(head, run_id)
         if failed is not None:
@@ -166,11 +172,12 @@ class RecordedModels(Models):
         following = script.expect(head, run_id, "route.planned", *_OUTCOMES)
         match following.event if following else None:
             case RoutePlanned() as planned:
-                return Route(tuple(self._targets((f"{planned.provider}/{planned.model}", *planned.fallbacks))), planned.reason)
+                names = (f"{planned.provider}/{planned.model}", *planned.fallbacks)
+                return Route(targets=tuple(self._targets(names)), reason=planned.reason, told=True)
             case ModelReplied(provider=provider) | ModelFailed(provider=provider):
-                return Route(tuple(self._targets((self._asked(provider), *self._elsewhere()))), "")
+                return Route(targets=tuple(self._targets((self._asked(provider), *self._elsewhere()))), reason="", told=False)
         # The run was stopped before anybody was asked.
-        return Route((Target("recorded", "none", 128_000),), "")
+        return Route(targets=(Target("recorded", "none", 128_000),), reason="")
 
     def _asked(self, provider: str) -> str:
         """The provider's model: a reply may name it otherwise than it was asked for."""
@@ -201,6 +208,36 @@ class RecordedModels(Models):
         for name in names:
             provider, _, model = name.partition("/")
             yield Target(provider, model, math.ceil(budget / WINDOW_SHARE), sees)
+
+
+class RecordedSpending(Spending):
+    """Costs nothing, and asks for more where the recorded run asked."""
+
+    def __init__(self, director: Director, db: Database, models: Models, clock: Clock, settings: Settings) -> None:
+        self._db = db
+        self._models = models
+        self._clock = clock
+        self._settings = settings
+        self._director = director
+
+    async def route(self, run: Working, nearby: Around, *, images: bool) -> Route:
+        return self._models.route(Need(now_ms=0))
+
+    async def admit(self, run: Working, target: Target, request: ModelRequest, assembled: InputAssembled) -> ModelRequest:
+        director = self._director
+        following = director.script.expect(director.head, run.run_id, "approval.requested", "input.assembled", *_OUTCOMES)
+        if following is not None and isinstance(following.event, ApprovalRequested) and following.event.budget is not None:
+            raise BudgetQuestion(following.event.budget, following.event.why)
+        return request
+
+    def done(self, run: Working) -> None:
+        pass
+
+    def planned(self, route: Route, index: int, why: str, assembled: InputAssembled) -> RoutePlanned:
+        return route.planned(index, why)
+
+    def bill(self, target: Target, reply: Reply, counted: int) -> Bill:
+        return Bill(reply.usage, 0, "")
 
 
 def failure(failed: RunFailed) -> Exception:

@@ -36,7 +36,7 @@ from palyra.runtime.recalling import Recalling
 from palyra.runtime.replay import recording as recordings
 from palyra.runtime.replay.comparing import Difference
 from palyra.runtime.replay.director import Director, Door, Loop, feed
-from palyra.runtime.replay.models import RecordedClock, RecordedModel, RecordedModels, failure
+from palyra.runtime.replay.models import RecordedClock, RecordedModel, RecordedModels, RecordedSpending, failure
 from palyra.runtime.replay.recording import Recording
 from palyra.runtime.replay.script import Recorded, Script
 from palyra.runtime.replay.tools import Calls, RecordedCatalogue, RecordedCheckpoints, RecordedPolicy, RecordedSpawning
@@ -163,6 +163,7 @@ class _World:
         # Everything recorded was redacted when it came; what is found in it now is a difference.
         redactor = Redactor(bytes(32))
         hub = Hub()
+        settings = Settings(Budgets(), ApprovalTimes(), 1_000)
         self._lives = LiveSessions(door)
         model_turns = ModelTurns(
             hub,
@@ -174,8 +175,8 @@ class _World:
             _Compacting(director),
             redactor,
             clock,
+            RecordedSpending(director, door, models, clock, settings),
         )
-        settings = Settings(Budgets(), ApprovalTimes(), 1_000)
         judging = Judging(door, catalogue, RecordedPolicy(calls), redactor, clock, settings)
         spawning = RecordedSpawning(director)
         tool_flow = ToolFlow(door, hub, judging, catalogue, redactor, RecordedCheckpoints(director), clock, spawning)

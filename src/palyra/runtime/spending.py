@@ -1,0 +1,195 @@
+"""Between a run's turns and what they may cost: who is asked, what is reserved for it, and what the reply cost.
+
+The rule: nothing is sent before it has a plan that says why, a reservation, and a recipient who may have it.
+"""
+
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palyra.domain import labels
+from palyra.domain.budgets import Limit, Spender, Terms
+from palyra.domain.events import ApprovalRequested, InputAssembled, Priced, RoutePlanned
+from palyra.domain.events import Budgets as RunBudgets
+from palyra.domain.ids import ApprovalId, CallId
+from palyra.domain.labels import Label
+from palyra.domain.messages import ModelRequest, Reply, Usage
+from palyra.domain.tools import Preview
+from palyra.journal import approvals, tape
+from palyra.journal.database import Database, Tx
+from palyra.models import estimate
+from palyra.runtime.around import Around
+from palyra.runtime.budgets import BudgetQuestion, Budgets
+from palyra.runtime.clock import Clock
+from palyra.runtime.routing import Models, Need, Route, Target
+from palyra.runtime.routing_plan import NoRoute, task_of
+from palyra.runtime.settings import Settings
+from palyra.runtime.working import Working
+
+_MEMORY = labels.private("memory")
+# Before a model has answered: about what an answer has.
+_TYPICAL_OUTPUT = 500
+
+
+class Bill(Struct, frozen=True):
+    """What a call used and cost. `estimated`: the provider did not say, so it was counted here."""
+
+    usage: Usage
+    microusd: int
+    priced: Priced
+    estimated: bool = False
+
+
+class Spending:
+    def __init__(self, db: Database, models: Models, budgets: Budgets, clock: Clock, settings: Settings) -> None:
+        self._db = db
+        self._models = models
+        self._budgets = budgets
+        self._clock = clock
+        self._settings = settings
+        # Answers and their tokens so far, by model, for what to expect.
+        self._answers: dict[str, tuple[int, int]] = {}
+
+    # --- before a call ------------------------------------------------------------------------------------------------
+
+    async def route(self, run: Working, nearby: Around, *, images: bool) -> Route:
+        """Who is asked in a run's next turn, and who if they fail."""
+        progress = run.progress
+        accepted = progress.accepted
+        need = Need(now_ms=self._clock.now_ms(), wanted=accepted.model, task=task_of(accepted.origin, images=images), images=images)
+        if not self._models.choosy and not self._budgets.limits:
+            return self._models.route(need)
+        spender = spender_of(run)
+        if self._budgets.limits:
+            await self._budgets.look(spender)
+        fresh = sum([estimate.tokens(event.text) for _, event in progress.inputs])
+        conversation = run.live.conversation
+        least = fresh + conversation.overhead
+        need = replace(
+            need,
+            private=private_in(label_of(run, nearby)),
+            tokens=least + run.live.sizes.tokens(conversation.turns),
+            least=least,
+            budget_left=partial(self._budgets.left, spender),
+            broke=partial(self._budgets.broke, spender),
+        )
+        return self._models.route(need)
+
+    async def admit(self, run: Working, target: Target, request: ModelRequest, assembled: InputAssembled) -> ModelRequest:
+        """Reserve what the call can use; gives the request as it may be sent. Raises if it may not be."""
+        if not target.private:
+            refuse_private(target, labels.join([part.label for part in assembled.parts]))
+        progress = run.progress
+        held = await self._budgets.reserve(
+            run.run_id,
+            spender_of(run),
+            target,
+            assembled.tokens,
+            own=own_limits(progress.budgets),
+            raised=progress.raised,
+            fresh=not progress.turns,
+        )
+        return request if held.most_output is None else replace(request, max_output_tokens=held.most_output)
+
+    def done(self, run: Working) -> None:
+        """The turn is over, whatever came of it."""
+        self._budgets.release(run.run_id)
+
+    def planned(self, route: Route, index: int, why: str, assembled: InputAssembled) -> RoutePlanned:
+        target = route.targets[index]
+        calls, produced = self._answers.get(target.name, (0, 0))
+        output = produced // calls if calls else _TYPICAL_OUTPUT
+        price = self._models.prices.of(target.provider, target.model).price
+        cost = price.cost(Usage(assembled.tokens, output)) if price is not None else None
+        return route.planned(index, why, tokens=assembled.tokens, output_tokens=output, microusd=cost)
+
+    # --- when a person has to say -------------------------------------------------------------------------------------
+
+    async def ask(self, run: Working, question: BudgetQuestion) -> None:
+        """Put the question to a person; the run waits."""
+        origin = run.progress.accepted.origin
+        allowed = self._settings.approval_times.of(origin)
+        request = ApprovalRequested(
+            approval_id=ApprovalId(self._clock.new_id()),
+            call_id=CallId(""),
+            tool="model",
+            about="budget",
+            preview=Preview("text", f"go on beyond the budget {question.asked.name}?", question.text),
+            risk="medium",
+            why=question.text,
+            expires_ms=self._clock.now_ms() + allowed if allowed else 0,
+            cost_microusd=run.progress.cost_microusd,
+            budget=question.asked,
+        )
+
+        def step(tx: Tx) -> None:
+            (entry,) = tape.append(tx, run.session_id, run.principal, [request], run.run_id)
+            approvals.add(
+                tx,
+                session_id=run.session_id,
+                run_id=run.run_id,
+                owner=run.principal,
+                origin=origin,
+                request=request,
+                position=entry.position,
+            )
+
+        await self._db.write(step)
+
+    # --- after a call -------------------------------------------------------------------------------------------------
+
+    def bill(self, target: Target, reply: Reply, counted: int) -> Bill:
+        """`counted` is our own count of what was sent."""
+        self._budgets.learn(target, counted, reply.usage.input_tokens)
+        calls, produced = self._answers.get(target.name, (0, 0))
+        bill = bill_of(self._models, target, reply, counted)
+        self._answers[target.name] = (calls + 1, produced + bill.usage.output_tokens)
+        return bill
+
+
+def bill_of(models: Models, target: Target, reply: Reply, counted: int) -> Bill:
+    """What a reply cost. Whoever reports nothing is believed nothing: then our own count stands."""
+    usage, estimated = reply.usage, False
+    if not usage.input_tokens and not usage.output_tokens:
+        said = reply.text + reply.reasoning + "".join(call.arguments for call in reply.calls)
+        usage, estimated = Usage(input_tokens=counted, output_tokens=estimate.tokens(said)), True
+    tag = models.prices.of(target.provider, target.model)
+    return Bill(usage, tag.price.cost(usage) if tag.price is not None else 0, tag.known, estimated)
+
+
+def spender_of(run: Working) -> Spender:
+    return Spender(
+        principal=run.principal,
+        session_id=run.session_id,
+        run_id=run.run_id,
+        schedule_id=run.progress.accepted.schedule_id,
+    )
+
+
+def own_limits(budgets: RunBudgets) -> tuple[Limit, ...]:
+    """What the run was given for itself alone."""
+    if not budgets.tokens and not budgets.microusd:
+        return ()
+    given = (Terms(per="run", tokens=budgets.tokens), Terms(per="run", microusd=budgets.microusd))
+    return tuple(Limit(name="of the run", terms=terms, source="run") for terms in given if terms.tokens or terms.microusd)
+
+
+def label_of(run: Working, nearby: Around) -> Label:
+    """Of everything that the next request will show."""
+    fresh = [event.brings for _, event in run.progress.inputs]
+    return labels.join([run.live.conversation.label, *fresh, nearby.project.label, *([_MEMORY] if nearby.memory else [])])
+
+
+def private_in(label: Label) -> tuple[str, ...]:
+    """What is private in it; empty: nothing is."""
+    if not labels.secrecy(label):
+        return ()
+    return label.private_sources or ("something said earlier",)
+
+
+def refuse_private(target: Target, label: Label) -> None:
+    """The last look before something is sent: no plan can have missed this."""
+    private = private_in(label)
+    if private:
+        raise NoRoute(f"{target.name} may not be sent private data, and this is: {', '.join(private[:3])}", target=target.name)
