@@ -95,6 +95,8 @@ class Answers:
         if approval.decision:
             raise _already(approval)
         _check_decision(approval, answer)
+        if principal.startswith(approvals.CHANNEL):
+            await self._may_answer(principal, approval, proposed, session)
         arguments, subjects = answer.arguments, approval.request.subjects
         if answer.decision == "allow" and proposed is not None:
             arguments, subjects = await self._judge_again(approval, proposed, session, laid_down, answer)
@@ -114,6 +116,16 @@ class Answers:
         if answer.scope == "always" and subject is not None:
             await self._write_policy(settled, subject)
         return settled
+
+    async def _may_answer(self, principal: str, approval: Approval, proposed: ToolProposed | None, session: Session) -> None:
+        """Whoever comes through a channel and is no user of the daemon answers only what a policy lets them answer."""
+        if proposed is not None and approval.request.about == "tool":
+            tool, arguments, _ = self._catalogue.parse(approval.request.tool, proposed.arguments)
+            scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
+            question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope, ())
+            if self._policy.may_approve(replace(question, principal=principal)):
+                return
+        raise Forbidden("no policy lets you answer this: the owner was asked", approval_id=approval.approval_id)
 
     async def _judge_again(
         self, approval: Approval, proposed: ToolProposed, session: Session, laid_down: tuple[SessionRule, ...], answer: Answer

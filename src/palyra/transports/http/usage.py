@@ -40,4 +40,5 @@ async def used(call: Call[UsageQuery, Nothing]) -> Answer:
         run_id=query.run_id,
         schedule_id=query.schedule_id,
     )
-    return ok(await call.parts.db.read(lambda tx: UsageList(usage.grouped(tx, query.by, asked, query.limit), usage.total(tx, asked))))
+    found = await call.parts.db.read(lambda tx: (usage.grouped(tx, query.by, asked, query.limit), usage.total(tx, asked)))
+    return ok(UsageList(*found))
