@@ -331,7 +331,8 @@ async def opened(folder: Path, clock: Hurried, settings: str = "", extraction: s
     home.mkdir(exist_ok=True)
     work.mkdir(exist_ok=True)
     (home / "config.toml").write_text(
-        f'[models]\ndefault = "scripted/one"\nextraction = "{extraction}"\n[providers.scripted]\nkind = "scripted"\nmodels = ["one"]\nscript = "none"\n'
+        f'[models]\ndefault = "scripted/one"\nextraction = "{extraction}"\n'
+        '[providers.scripted]\nkind = "scripted"\nmodels = ["one"]\nscript = "none"\n'
         f'[workspace]\nroot = "{work}"\n{QUIET}{settings}'
     )
     loaded = config.load(home, {})
