@@ -371,3 +371,20 @@ def test_a_long_answer_becomes_an_artifact_of_the_parents_session(tmp_path: Path
     script = {"begin": [Turn(calls=(spawn("write"),)), Turn(text=("ok",))], "write": [Turn(text=(long,))]}
     permit_all(tmp_path)
     in_daemon(tmp_path, script, scenario)
+
+
+def test_a_run_with_subagents_and_the_subagents_own_replay_identically(tmp_path: Path) -> None:
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        run = await say(d, where, "begin")
+        await until(d, where.session_id, "agent.asked")
+        (approval,) = await pending(d)
+        await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow"), "test")
+        await finished(d, run)
+        for run_id in (run.run_id, *(each.run_id for each in await tree(d, where.session_id))):
+            await d.replays.start(OWNER, run_id)
+            replay = await d.replays.get(OWNER, run_id, wait_ms=20_000)
+            assert replay.replayed is not None
+            assert replay.replayed.identical, replay.replayed.difference
+
+    in_daemon(tmp_path, ASKING, scenario, "[memory]\nembeddings = false\n")
