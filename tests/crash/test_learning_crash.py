@@ -132,7 +132,7 @@ def steps() -> list[tuple[Callable[[Daemon, str], Awaitable[Any]], State]]:
 
 async def seen(d: Daemon) -> State:
     found = (await d.learning.listing(OWNER, STATES)).candidates
-    kinds = {each.kind: each.state for each in found if not each.automatic and each.state != "suppressed"}
+    kinds: State = {each.kind: each.state for each in found if not each.automatic and each.state != "suppressed"}
     assert not any(each.doing for each in found), "files are still being worked on"
     tests = d.home / "learned"
     return {
