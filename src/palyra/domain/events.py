@@ -607,6 +607,8 @@ class SessionChanged(Event, frozen=True, kw_only=True, tag="session.changed"):
 
     title: str | None = None
     archived: bool | None = None
+    # Whether it stays in the journal however old it gets.
+    kept: bool | None = None
 
 
 # --- learning and memory ----------------------------------------------------------------------------------------------
@@ -738,6 +740,22 @@ class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
     details: dict[str, Any] = {}
 
 
+class JournalArchived(Event, frozen=True, kw_only=True, tag="journal.archived"):
+    """These tapes lie in a segment from now on, whose SHA-256 is its name; `entries` and `bytes` are of the segment."""
+
+    segment: str
+    entries: int
+    bytes: int
+    tapes: tuple[str, ...]
+
+
+class JournalRestored(Event, frozen=True, kw_only=True, tag="journal.restored"):
+    """A tape was put back from its segment."""
+
+    segment: str
+    tape: str
+
+
 class JournalCheckpointed(Event, frozen=True, kw_only=True, tag="journal.checkpointed"):
     size: int
     root: str
@@ -790,6 +808,8 @@ AnyEvent = (
     | OwnerNotified
     | TaskFinished
     | AdminChanged
+    | JournalArchived
+    | JournalRestored
     | JournalCheckpointed
 )
 

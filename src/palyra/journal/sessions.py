@@ -15,7 +15,7 @@ TITLE_LENGTH = 72
 _EVERYTHING = 1 << 53
 _MOST_ANCESTORS = 64
 _COLUMNS = """s.session_id, s.key, s.label, s.title, s.owner, s.device, s.channel, s.workspace, s.created_ms, s.updated_ms,
-    s.archived, s.parent_id, s.parent_seq, s.fold_from, s.parent_run_id,
+    s.archived, s.parent_id, s.parent_seq, s.fold_from, s.parent_run_id, s.segment_id, s.kept,
     coalesce((SELECT head_seq FROM tapes WHERE tape = s.session_id), 0)"""
 
 
@@ -36,6 +36,10 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fold_from: int = 1
     # Of a subagent's session: the run that it works for.
     parent_run_id: str = ""
+    # Set when its tape lies in a segment, from which it can be restored.
+    segment_id: str = ""
+    # It stays in the journal however old it gets.
+    kept: bool = False
     # How long the tape is.
     head_seq: int = 0
     # The state of the oldest unfinished run, in listings.
@@ -45,7 +49,7 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def _session(row: tuple[Any, ...]) -> Session:
     names = Session.__struct_fields__
     values = dict(zip(names, row, strict=False))
-    values["archived"] = bool(values["archived"])
+    values["archived"], values["kept"] = bool(values["archived"]), bool(values["kept"])
     return Session(**values)
 
 
@@ -128,10 +132,12 @@ def reset(tx: Tx, session: Session) -> None:
 def change(tx: Tx, session: Session, event: SessionChanged) -> Session:
     tape.append(tx, session.session_id, session.owner, [event])
     tx.run(
-        """UPDATE sessions SET title = coalesce(:title, title), archived = coalesce(:archived, archived), updated_ms = :now
+        """UPDATE sessions SET title = coalesce(:title, title), archived = coalesce(:archived, archived),
+            kept = coalesce(:kept, kept), updated_ms = :now
         WHERE session_id = :id""",
         title=event.title,
         archived=event.archived,
+        kept=event.kept,
         now=tx.now_ms,
         id=session.session_id,
     )

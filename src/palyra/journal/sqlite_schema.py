@@ -618,4 +618,55 @@ MIGRATIONS = (
             ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        13,
+        "segments",
+        (
+            "ALTER TABLE sessions ADD COLUMN segment_id TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE sessions ADD COLUMN kept INTEGER NOT NULL DEFAULT 0",
+            "CREATE INDEX sessions_by_age ON sessions (updated_ms) WHERE segment_id = '' AND kept = 0",
+            "CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id <> ''",
+            """CREATE TABLE segments (
+                segment_id TEXT PRIMARY KEY,
+                bytes INTEGER NOT NULL,
+                entries INTEGER NOT NULL,
+                first_position INTEGER NOT NULL,
+                last_position INTEGER NOT NULL,
+                created_ms INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            # The tapes that lie in a segment. Until `removed`, some of their entries may still be in `entries` as well.
+            """CREATE TABLE segment_tapes (
+                tape TEXT PRIMARY KEY,
+                segment_id TEXT NOT NULL,
+                head_seq INTEGER NOT NULL,
+                head_hash BLOB NOT NULL,
+                archived INTEGER NOT NULL,
+                removed INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            "CREATE INDEX segment_tapes_by_segment ON segment_tapes (segment_id)",
+            # In a backup, the segments themselves: it is one file, and whole.
+            "CREATE TABLE segment_bodies (segment_id TEXT PRIMARY KEY, body BLOB NOT NULL)",
+            # What was said in tapes that lie in segments, for searching it.
+            """CREATE TABLE archived_said (
+                position INTEGER PRIMARY KEY,
+                seq INTEGER NOT NULL,
+                kind TEXT NOT NULL,
+                run_id TEXT NOT NULL,
+                body BLOB NOT NULL
+            )""",
+            """CREATE VIEW spoken AS SELECT position, seq, kind, run_id, body FROM entries
+                UNION ALL SELECT position, seq, kind, run_id, body FROM archived_said""",
+            # The one way out of `entries`: a tape that was sealed as it is now, while what is in the segment is being removed.
+            "DROP TRIGGER entries_are_never_deleted",
+            """CREATE TRIGGER entries_are_never_deleted BEFORE DELETE ON entries
+                WHEN NOT EXISTS (SELECT 1 FROM segment_tapes s JOIN tapes t ON t.tape = s.tape
+                    WHERE s.tape = OLD.tape AND s.removed = 0 AND OLD.seq <= s.head_seq
+                        AND t.head_seq = s.head_seq AND t.head_hash = s.head_hash)
+                BEGIN SELECT raise(ABORT, 'the journal is append-only'); END""",
+            """CREATE TRIGGER segments_are_never_changed BEFORE UPDATE ON segments
+                BEGIN SELECT raise(ABORT, 'a sealed segment is never changed'); END""",
+            """CREATE TRIGGER segments_are_never_deleted BEFORE DELETE ON segments
+                BEGIN SELECT raise(ABORT, 'a sealed segment is never forgotten'); END""",
+        ),
+    ),
 )

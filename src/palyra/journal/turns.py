@@ -130,7 +130,7 @@ def passages(text: str) -> list[tuple[int, int]]:
 def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
     """Passages that are found by their words only, newest first: what was just said is what is asked for."""
     rows = tx.all(
-        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, e.body FROM turns t JOIN entries e ON e.position = t.position
+        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, e.body FROM turns t JOIN spoken e ON e.position = t.position
         WHERE t.embedded_by = '' ORDER BY t.number DESC LIMIT :limit""",
         limit=limit,
     )
@@ -143,7 +143,7 @@ def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
 def _before(tx: Tx, session_id: str, place: int) -> str:
     """The passage before one in its session."""
     row = tx.one(
-        """SELECT t.first, t.behind, e.body FROM turns t JOIN entries e ON e.position = t.position
+        """SELECT t.first, t.behind, e.body FROM turns t JOIN spoken e ON e.position = t.position
         WHERE t.session_id = :session_id AND t.place = :place - 1""",
         session_id=session_id,
         place=place,
@@ -170,7 +170,7 @@ def search(
     told = [each for each in ranked if each.parts.words or each.parts.own >= _NEAR_ENOUGH]
     rows = tx.all(
         f"""SELECT t.spot, t.session_id, s.title, e.seq, t.time_ms, e.kind, e.body, t.first, t.behind, t.label, e.run_id
-        FROM turns t JOIN entries e ON e.position = t.position JOIN sessions s ON s.session_id = t.session_id
+        FROM turns t JOIN spoken e ON e.position = t.position JOIN sessions s ON s.session_id = t.session_id
         WHERE t.spot IN ({",".join(str(each.spot) for each in told)})"""
     )
     by_spot = {row[0]: row[1:] for row in rows}
