@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.learning_corpus import HELD_OUT, LATER, TUNING, Conversation
+from tests.learning_corpus import HELD_OUT, LATER, TUNING, UNSEEN, Conversation
 from tests.learning_model import reader
 from tests.learning_world import SHOWN, learning_world, matches
 
@@ -77,7 +77,7 @@ def tables() -> list[Table]:
     columns = ("read by", "conversations", "kind", "planted", "shown", "precision", "recall", "applied", "applied from outside")
     rows = []
     for by_model, who in ((False, "rules"), (True, "scripted model")):
-        for name, conversations in (("tuning", TUNING), ("held out", HELD_OUT), ("written later", LATER)):
+        for name, conversations in (("tuning", TUNING), ("held out", HELD_OUT), ("written later", LATER), ("unseen", UNSEEN)):
             for kind in ("", *KINDS):
                 figures = score(conversations, kind, by_model=by_model)
                 rows.append((who, f"{name} ({len(conversations)})", kind or "all", *figures.row))

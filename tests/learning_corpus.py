@@ -469,7 +469,7 @@ HELD_OUT = (
     ),
 )
 
-# Written after the rules were done, in other words than theirs, and never tuned on.
+# Written when the rules were done, in other words than theirs; the rules were mended where these showed something general.
 LATER = (
     _talk("where the money goes", "Invoices go to billing@lanternfish.example, never to me.", "Draft one for May.",
           planted=(Planted("preference", ("billing@lanternfish.example",)),), held_out=True),
@@ -490,6 +490,45 @@ LATER = (
     _talk("a naming rule", "Whenever you name a branch, begin with the ticket number.", "Make a branch for LF-12.",
           planted=(wish("ticket number"),), held_out=True),
     _talk("numbers of a report", "The total is 4,120 and the tax is 865.", "Put it into the table.", held_out=True),
+    _talk("a car", "We drive a blue van; its plate is 4B7 2231.", "Find the next inspection date.",
+          planted=(fact("4B7 2231"),), held_out=True),
+    _talk("how to write numbers", "In general, write numbers with a thin space between thousands.", "Format 1234567.",
+          planted=(wish("thin space"),), held_out=True),
+    _talk("a nickname", "Everybody calls me Kit, so please call me Kit too.", "Write the bio.",
+          planted=(wish("Kit"),), held_out=True),
+    _talk("a house rule", "Never book anything before I have seen the price.", "Look for trains to Ghent.",
+          planted=(wish("price"),), held_out=True),
+    _talk("a school", "My son's school is called Lindenhof.", "When do the holidays begin?",
+          planted=(fact("Lindenhof"),), held_out=True),
+    _talk("where logs are", "Our logs are kept in /var/log/lantern for thirty days.", "Grep for timeouts.",
+          planted=(fact("/var/log/lantern"),), held_out=True),
+    _talk("who signs", "Ines signs all contracts.", "Prepare the contract.", planted=(fact("Ines"),), held_out=True),
+    _talk("no small talk", "I hate small talk in mails.", "Write to the landlord.", planted=(wish("small talk"),), held_out=True),
+    _talk("a joke", "My other computer is a cloud.", "Tell me one too.", held_out=True),
+    _talk("a list of things to do", "Buy milk, call Petr, always the same.", "Order it by length.", held_out=True),
+    _talk("a rule of grammar", "Why is it always 'whom' after 'to'?", "Give me an example.", held_out=True),
+    _talk("a wish for today", "Keep it short today, I am in a hurry.", "What is new?", held_out=True),
+    _talk("a test that is meant", "The test must never call the network, fix it.", "Run it.", held_out=True),
 )  # fmt: skip
 
-CORPUS: tuple[Conversation, ...] = (*TUNING, *HELD_OUT, *LATER)
+# Written after that, and only measured on.
+UNSEEN = (
+    _talk("a garden", "My tomatoes are Black Krim, nine plants of them.", "When do I water?",
+          planted=(fact("Black Krim"),), held_out=True),
+    _talk("how to sign", "Sign mails with just A., not with my whole name, from now on.", "Answer Petra.",
+          planted=(wish("A."),), held_out=True),
+    _talk("rates", "Our hourly rate is 95 euros for existing clients.", "Write an offer for ten hours.",
+          planted=(fact("95 euros"),), held_out=True),
+    _talk("a boundary", "Please never open links from newsletters.", "What is new in my inbox?",
+          planted=(wish("newsletters"),), held_out=True),
+    _talk("where one is from", "I grew up in Gdansk but work from Lyon now.", "Find a Polish bakery.",
+          planted=(fact("Gdansk"),), held_out=True),
+    _talk("a server's name", "Bertha is our build machine, under the stairs.", "Is she up?",
+          planted=(fact("Bertha"),), held_out=True),
+    _talk("dates", "As a rule, write dates as 2026-11-15.", "When is Easter?", planted=(wish("2026-11-15"),), held_out=True),
+    _talk("anger", "Never again will I use that shop.", "Write a review.", held_out=True),
+    _talk("a proverb", "Always look on the bright side, as they say.", "Who sang that?", held_out=True),
+    _talk("a value to fill in", "My order number is 77-120, where is my parcel?", "Ask them.", held_out=True),
+)  # fmt: skip
+
+CORPUS: tuple[Conversation, ...] = (*TUNING, *HELD_OUT, *LATER, *UNSEEN)

@@ -94,6 +94,18 @@ _MINE = _re(
 _OURS = _re(
     r"""^(?:(?:in|at|on|for)\s+(?:our|my|the|this)\s+\w+(?:\s+\w+)?,?\s+)?(?:our|my|the|this)\s+(?:[\w./`-]+\s+){1,6}?(?:is|are|lives?|lies|runs?|uses?|costs?|belongs?|listens?|ha(?:s|ve)\s+moved|stays?|sits?|expires?|starts?|begins?|ends?|goes|ships?|deploys?|takes\s+place|happens?)\b"""
 )
+_CALLED = _re(r"^(?:my|our)\b.{1,60}?\b(?:is|are)\s+(?:called|named)\s+\w")
+# What somebody reckoned or read off, to be used now.
+_RECKONED = _re(
+    r"^(?:the|our|my)\s+(?:\w+\s+){0,2}?(?:total|sum|tax|result|answer|output|value|count|average|difference|score|rest|remainder)\b"
+)
+_FOR_EACH_TIME = _re(r"^(?:whenever|every\s+time|each\s+time)\s+(?:you|i|we)\b[^,]{2,80},\s+\w|,\s*(?:every|each)\s+time[.!]?$")
+# A rule begins with a verb; what begins with one of these tells something instead.
+_RULE = _re(
+    r"""^(?:please\s+)?(?:(?:in\s+general|generally|by\s+default|as\s+a\s+rule|from\s+now\s+on|going\s+forward|in\s+(?:the\s+)?future),?\s+(?:please\s+)?
+    (?:always\s+|never\s+|do\s+not\s+|don['’]t\s+)?|(?:always|never)\s+)
+    (?!(?:i|we|you|he|she|it|they|the|this|that|there|these|those|my|our|your|a|an|mind|again|been|had|happy|heard|seen|knew|thought|said|in)\b)[a-z]+\s+\w"""
+)
 _WE = _re(
     r"""^(?:(?:in|at|on|for)\s+(?:our|my|the|this)\s+\w+(?:\s+\w+)?,?\s+)?(?:we|our\s+(?:team|company|project|repo(?:sitory)?|product|code(?:base)?|group)|this\s+(?:project|repo(?:sitory)?|codebase))\s+(?:always\s+|all\s+|mostly\s+|only\s+)?
     (?:use|uses|run|runs|deploy|deploys|host|hosts|store|stores|ship|ships|release|releases|work|works|target|targets|support|supports|keep|keeps|require|requires|build|builds|meet|meets|write|writes|have|has|follow|follows)\b"""
@@ -102,7 +114,7 @@ _DECIDED = _re(
     r"\b(?:we|i)(?:['’]ve|\s+have)?\s+(?:decided|agreed|settled|chosen|chose|picked|voted)\b|^(?:it\s+(?:was|is)\s+decided|decision\s*:)"
 )
 _SOMEBODY = re.compile(
-    r"^[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)?\s+(?:is\s+(?:our|my|the)|works?|lives?|leads?|owns?|handles?|maintains?|prefers?|likes?|stands\s+for|runs|reviews|takes\s+care|belongs|joined)\b"
+    r"^[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)?\s+(?:is\s+(?:our|my|the)|works?|lives?|leads?|owns?|handles?|maintains?|prefers?|likes?|stands\s+for|runs|reviews|takes\s+care|belongs|joined|signs|approves|writes|manages|decides|pays|knows)\b"
 )
 _NOT_SOMEBODY = frozenset(
     {
@@ -237,8 +249,14 @@ def _claim(core: str) -> _Claim | None:
     order = _ORDER.search(_STRONG.sub("", core).strip(" ,")) or _NO_MORE.search(core)
     if order and _LASTING.search(core):
         return _Claim("preference", "preference", 9_200 if _STRONG.search(core) else 8_800)
+    if _RULE.search(core):
+        return _Claim("preference", "preference", 9_000 if _STRONG.search(core) else 8_600)
     if order:
         return _Claim("preference", "preference", 6_600)
+    if _FOR_EACH_TIME.search(core):
+        return _Claim("preference", "preference", 8_600)
+    if _CALLED.search(core):
+        return _Claim("fact", "fact", 9_000)
     if _I_AM.search(core):
         return _Claim("fact", "fact", 9_200)
     if _MINE.search(core):
@@ -261,7 +279,7 @@ def _weighed(claim: _Claim, core: str, *, asked: bool) -> int:
         bps = max(bps, 9_600 if claim.kind == "preference" else 9_500) if claim.bps >= 8_000 else bps + 1_500
     if _HEDGED.search(core):
         bps -= 2_500
-    if _PASSING.search(core) and not _CHANGED.search(core):
+    if _RECKONED.search(core) or (_PASSING.search(core) and not _CHANGED.search(core)):
         bps -= 2_500
     if claim.kind == "preference" and _FOR_ONE.search(core):
         bps -= 2_500

@@ -4,7 +4,6 @@ The rule: everything here can be done twice. A crash in between is finished at t
 where the next prompt or the next decision would look.
 """
 
-import difflib
 import os
 import re
 from pathlib import Path
@@ -177,6 +176,8 @@ class Permits:
 
     def diff(self, candidate: Candidate) -> str:
         """What accepting would change in the folder of policies."""
+        import difflib
+
         file = file_name(candidate)
         lines = policy_text(candidate).splitlines(keepends=True)
         return "".join(difflib.unified_diff([], lines, "/dev/null", file))
