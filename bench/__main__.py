@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.common import Table, machine
 
-NAMES = ("runs", "where", "memory", "curves", "stop", "wasm", "sandbox", "queue", "learning")
+NAMES = ("runs", "where", "memory", "curves", "stop", "wasm", "sandbox", "queue", "learning", "console")
 
 
 def main() -> None:

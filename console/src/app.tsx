@@ -25,6 +25,7 @@ const PLACES: Record<string, Place> = {
   journal: { words: "Journal", sign: "M7 4h13v13H7zM4 7v13h13M10 9h7M10 13h5", draw: later(() => import("./pages/journal").then((it) => it.JournalPage)) },
   doctor: { words: "Doctor", sign: "M3 12h4l2-6 4 12 2-6h6", draw: later(() => import("./pages/doctor").then((it) => it.DoctorPage)) },
   settings: { words: "Settings", sign: "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4", draw: later(() => import("./pages/settings").then((it) => it.SettingsPage)) },
+  tour: { words: "Tour", sign: "M5 20V5l6 2 6-2 2 1v9l-6 2-6-2", draw: later(() => import("./pages/tour").then((it) => it.TourPage)) },
 };
 
 export function App(): VNode {

@@ -84,8 +84,8 @@ export interface RunView {
 
 const MOST_OUTPUT = 200_000;
 /** So many entries are kept while somebody looks at the end; older ones are fetched again when they are looked for. */
-const MOST_KEPT = 4_000;
-const KEPT_AFTER = 1_000;
+const MOST_KEPT = 1_500;
+const KEPT_AFTER = 500;
 
 export class Conversation {
   readonly items = signal<Item[]>([]);

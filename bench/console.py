@@ -1,0 +1,61 @@
+"""What the console costs in a real browser: its first load, streaming, long tapes, and memory over many runs."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser
+from tests import console_budgets as budgets
+from tests.console_world import chromium, person
+from tests.daemon import DaemonProcess, start
+
+from bench.common import Table
+
+Row = tuple[str, ...]
+_CONFIG = "[limits]\nrequests_per_second = 1000000\n"
+_ENTRIES = 10_000
+_RUNS = 1_000
+
+
+def tables() -> Iterator[Table]:
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp") as folder,
+        chromium() as browser,
+        start(Path(folder), config=_CONFIG, script=budgets.script(Path(folder))) as daemon,
+    ):
+        rows = [*_opening(browser, daemon), *_long(browser, daemon), _memory(browser, daemon)]
+    yield Table("The console", ("what", "measured"), rows)
+
+
+def _opening(browser: Browser, daemon: DaemonProcess) -> Iterator[Row]:
+    yield ("first load, compressed", f"{budgets.first_load() / 1000:.0f} KB")
+    with person(browser, daemon) as somebody:
+        yield ("first paint, best of 5", f"{min(budgets.first_paint(somebody) for _ in range(5)):.0f} ms")
+        page = somebody.log_in()
+        yield from _frames(f"{budgets.DELTAS:,} deltas", [budgets.streaming(page) for _ in range(3)])
+
+
+def _long(browser: Browser, daemon: DaemonProcess) -> Iterator[Row]:
+    session = budgets.long_tape(daemon, _ENTRIES)
+    with person(browser, daemon) as somebody:
+        page = somebody.log_in(f"/#/timeline/{session}")
+        page.get_by_role("option").first.wait_for()
+        yield from _frames(f"{_ENTRIES:,} entries, timeline", [budgets.scrolling(page, ".tape-list") for _ in range(3)])
+        page.goto(f"{daemon.url}/#/chat/{session}")
+        page.get_by_role("article", name="Palyra").last.wait_for()
+        yield from _frames(f"{_ENTRIES:,} entries, chat", [budgets.scrolling(page, ".items") for _ in range(3)])
+
+
+def _memory(browser: Browser, daemon: DaemonProcess) -> Row:
+    session = daemon.post("/v1/sessions")["session_id"]
+    with person(browser, daemon) as somebody:
+        page = somebody.log_in(f"/#/chat/{session}")
+        budgets.many_runs(daemon, session, 250)
+        before = budgets.heap(page)
+        budgets.many_runs(daemon, session, _RUNS)
+        return (f"memory of the page, before and after {_RUNS:,} runs", f"{before / 1e6:.1f} MB, {budgets.heap(page) / 1e6:.1f} MB")
+
+
+def _frames(what: str, found: list[budgets.Frames]) -> Iterator[Row]:
+    yield (f"{what}: longest time between frames, best of {len(found)}", f"{min(each.gap for each in found):.0f} ms")
+    yield (f"{what}: longest task, worst of {len(found)}", f"{max(each.task for each in found):.0f} ms of a processor")

@@ -1,0 +1,68 @@
+"""What the console may cost. No frame may take 100 ms: no task of the page may take more than a part of that."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests import console_budgets
+from tests.console_world import person
+from tests.daemon import DaemonProcess, start
+
+LONGEST_TASK_MS = 60
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
+    folder = tmp_path_factory.mktemp("budgets")
+    with start(folder, config="[limits]\nrequests_per_second = 100000\n", script=console_budgets.script(folder)) as running:
+        yield running
+
+
+def test_the_first_load_is_small_and_soon_drawn(browser: Browser, daemon: DaemonProcess) -> None:
+    assert console_budgets.first_load() <= 150_000
+    with person(browser, daemon) as somebody:
+        assert min(console_budgets.first_paint(somebody) for _ in range(3)) <= 1_000
+
+
+def test_five_thousand_deltas_are_streamed_without_a_stutter(browser: Browser, daemon: DaemonProcess) -> None:
+    with person(browser, daemon) as somebody:
+        page = somebody.log_in()
+        found = console_budgets.streaming(page)
+        assert found.task <= LONGEST_TASK_MS, found
+        # Drawn as it came, not at the end.
+        assert found.frames > 10, found
+        last = page.get_by_role("article", name="Palyra").last
+        expect(last.locator("li")).to_have_count(80)
+        expect(last.locator(".code .c-com").first).to_be_attached()
+
+
+def test_a_long_tape_is_scrolled_without_a_stutter_in_chat_and_timeline(browser: Browser, daemon: DaemonProcess) -> None:
+    session = console_budgets.long_tape(daemon, 10_000)
+    with person(browser, daemon) as somebody:
+        page = somebody.log_in(f"/#/timeline/{session}")
+        expect(page.get_by_role("option").first).to_be_visible()
+        found = console_budgets.scrolling(page, ".tape-list")
+        assert found.task <= LONGEST_TASK_MS, found
+        assert page.get_by_role("option").count() < 100
+        page.get_by_role("listbox").press("End")
+        expect(page.get_by_role("region", name="Entry")).to_contain_text("run.completed")
+        page.goto(f"{daemon.url}/#/chat/{session}")
+        expect(page.get_by_role("article", name="Palyra").last).to_be_in_viewport()
+        found = console_budgets.scrolling(page, ".items")
+        assert found.task <= LONGEST_TASK_MS, found
+        assert page.get_by_role("article").count() < 100
+
+
+def test_memory_stays_flat_however_many_runs_there_are(browser: Browser, daemon: DaemonProcess) -> None:
+    session = daemon.post("/v1/sessions")["session_id"]
+    with person(browser, daemon) as somebody:
+        page = somebody.log_in(f"/#/chat/{session}")
+        # So many that older ones are let go; each time when there are about 215.
+        console_budgets.many_runs(daemon, session, 250)
+        expect(page.locator(".meter .badge")).to_have_text("done")
+        before = console_budgets.heap(page)
+        console_budgets.many_runs(daemon, session, 300)
+        expect(page.locator(".meter .badge")).to_have_text("done")
+        grown = console_budgets.heap(page) - before
+        assert grown < 1_000_000, f"{before:,} bytes grew by {grown:,}"
