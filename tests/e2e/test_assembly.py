@@ -78,9 +78,9 @@ def test_an_empty_turn_costs_less_than_two_thousand_tokens(tmp_path: Path) -> No
         async with inprocess.daemon(tmp_path, [Turn(text="hi")]) as daemon:
             where = await inprocess.session(daemon)
             await _talk(daemon, where, "hi")
-            # The pretended tools of tests are not part of the product.
-            specs = [spec for spec in daemon.catalogue.specs() if not spec.name.startswith("test.")]
             request = model_request(daemon)
+            # The pretended tools of tests are not part of the product.
+            specs = [spec for spec in request.tools if not spec.name.startswith("test.")]
             tools = [{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in specs]
             return counting.count(request.instructions) + counting.count(json.dumps(tools, separators=(",", ":")))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from palyra.domain import labels, run_state
+from palyra.domain import labels, run_state, schedules
 from palyra.domain.events import (
     AgentSpawned,
     AnyEvent,
@@ -180,6 +180,8 @@ class Conversation:
         self.pins: set[int] = set()
         # Tokens that the last request had beside the conversation.
         self.overhead = 0
+        # Whether a person has spoken of times: only then the tools for schedules are worth their tokens.
+        self.timely = False
         self.seq = 0
 
     def apply(self, seq: int, run_id: str, time_ms: int, event: AnyEvent, offset: int = 0) -> None:
@@ -194,6 +196,7 @@ class Conversation:
                 self.notes.clear()
                 self.pins.clear()
                 self.label = labels.CLEAN
+                self.timely = False
             case SessionCompacted():
                 self._compact(seq, event, offset)
             case SessionPinned(accepted_seq=pinned, removed=removed):
@@ -273,6 +276,7 @@ class Conversation:
         match event:
             case InputReceived():
                 run.inputs.append((seq, event))
+                self.timely = self.timely or schedules.speaks_of_time(event.text)
             case InputAssembled():
                 self._join_inputs(run, event.upto_seq + offset, seq, event.notes)
                 # What slid out of the window still counts: the label of what the model has seen is part of the event.

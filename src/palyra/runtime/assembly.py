@@ -33,6 +33,7 @@ from palyra.runtime.measure import Measure, count
 from palyra.runtime.project_files import Project
 from palyra.runtime.routing import Target
 from palyra.runtime.surroundings import Stored, Surroundings, digest, stored
+from palyra.tools.catalogue import TIMELY
 from palyra.tools.skills.index import EMPTY, Index
 
 CHARS_PER_TOKEN = 4
@@ -90,6 +91,9 @@ class Assembled(Struct, frozen=True):
 class Assembler:
     """Builds requests. The tool schemas are made again only when the tools on offer have changed."""
 
+    # What was offered is known, and is offered again as it was.
+    everything = False
+
     def __init__(self, offered: Callable[[], tuple[ToolSpec, ...]], skills: Callable[[], Index] = lambda: EMPTY) -> None:
         self._offered = offered
         self._skills = skills
@@ -99,7 +103,7 @@ class Assembler:
         # Tokens of the parts that come with every request, once they were counted.
         self._counted: dict[str, int] = {}
         self._surroundings: dict[tuple[str, str, str], Stored] = {}
-        self._subsets: dict[tuple[tuple[str, ...] | None, bool], tuple[tuple[ToolSchema, ...], str]] = {}
+        self._subsets: dict[tuple[tuple[str, ...] | None, bool, bool], tuple[tuple[ToolSchema, ...], str]] = {}
 
     def _renew(self) -> None:
         specs = self._offered()
@@ -126,15 +130,20 @@ class Assembler:
                 self._counted.clear()
             self._counted.update(zip(parts, found, strict=True))
 
-    def _offer(self, run: RunProgress) -> tuple[tuple[ToolSchema, ...], str]:
-        """The tools that a run is offered, and the text of their schemas: a subagent may have fewer."""
+    def _offer(self, conversation: Conversation, run: RunProgress) -> tuple[tuple[ToolSchema, ...], str]:
+        """The tools that a run is offered, and the text of their schemas: a subagent may have fewer.
+
+        Those for schedules are offered from the moment when somebody speaks of times.
+        """
         commission = run.accepted.commission
-        if commission is None:
+        timely = self.everything or conversation.timely
+        if commission is None and timely:
             return self._tools, self._tools_text
-        key = (commission.tools, commission.depth >= agents.DEEPEST)
+        key = (commission.tools, commission.depth >= agents.DEEPEST, timely) if commission else (None, False, timely)
         known = self._subsets.get(key)
         if known is None:
-            tools = tuple(tool for tool in self._tools if not agents.not_given(commission, tool.name))
+            kept = (tool for tool in self._tools if timely or not tool.name.startswith(TIMELY))
+            tools = tuple(tool for tool in kept if commission is None or not agents.not_given(commission, tool.name))
             known = self._subsets[key] = (tools, _encode(tools).decode())
         return known
 
@@ -157,7 +166,7 @@ class Assembler:
         self._renew()
         sizes = sizes or Measure()
         skills, project, memory = self._skills(), around.project, around.memory
-        tools, tools_text = self._offer(run)
+        tools, tools_text = self._offer(conversation, run)
         for_whom = _AS_SUBAGENT if run.accepted.commission else ""
         instructions = f"{INSTRUCTIONS}{for_whom}\nWorkspace: {workspace or 'none'}{project.text}{skills.text}"
         turns = _with_fresh(conversation, run)

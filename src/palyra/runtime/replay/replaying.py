@@ -278,6 +278,8 @@ class _Compacting(Compacting):
 class _Assembler(Assembler):
     """Assembles when the tape had come as far as it had then."""
 
+    everything = True
+
     def __init__(self, director: Director, catalogue: Catalogue, outside: _Outside) -> None:
         super().__init__(catalogue.specs, outside.skills)
         self._director = director
