@@ -80,6 +80,7 @@ def test_what_a_person_sees_of_incidents_and_notices(tmp_path: Path) -> None:
         assert "resource" in listed.stdout
         shown = json.loads(palyra(daemon.home, "incidents", "list", "--open", "--json").stdout)["incidents"][0]
         assert "are free for" in palyra(daemon.home, "incidents", "show", shown["incident_id"]).stdout
+        assert b'palyra_incidents_open{domain="resource"} 1' in daemon.request("GET", "/metrics").body
         assert "unread" in palyra(daemon.home, "notices").stdout
         marked = palyra(daemon.home, "notices", "read")
         assert "marked as read" in marked.stdout

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from palyra.journal import approvals, tasks
 from palyra.journal.database import Tx
 from palyra.models.scripted import Hold, ScriptedModel, Turn
 from palyra.tools.catalogue import Arguments, declare
+from tests import mcp_servers
 from tests.browser_world import installed, resolver
 from tests.crash.scenarios import call
 from tests.faults import FullDisk, asked, eventually, on_full_disk, permit_all, reached, row
 from tests.inprocess import finished, say, session, until
-from tests.mcp_at_work import program
+from tests.mcp_at_work import accepted, obedient, program, result_of
+from tests.mcp_at_work import permit as permit_mcp
 from tests.net_world import Site, html
 from tests.watching_over import JumpingClock, incidents, kinds, passes, set_mode, through_the_modes, told, watched
 
@@ -331,6 +334,25 @@ def test_an_mcp_server_that_does_not_come_back_is_restarted_and_then_given_up(tm
         assert len(await told(d)) == 2
 
     watched(tmp_path, [], scenario, program("s", "/bin/false"))
+
+
+def test_an_mcp_server_that_hangs_is_restarted(tmp_path: Path) -> None:
+    permit_mcp(tmp_path)
+
+    async def scenario(d: Daemon, clock: JumpingClock) -> None:
+        await accepted(d)
+        for _ in range(2):
+            assert (await result_of(d, "mcp:s/act"))["outcome"] == "timeout"
+
+        async def mended() -> bool:
+            status = d.mcp.one("s")
+            return (status.starts, status.state, status.late) == (2, "ready", 0)
+
+        await through_the_modes(d, clock, "worker", mended)
+
+    tests = os.path.dirname(mcp_servers.SCRIPT)
+    hangs = program("s", sys.executable, mcp_servers.SCRIPT, "hostile", "stuck", readable=(tests,), timeout_ms=1_000)
+    watched(tmp_path, obedient(), scenario, hangs)
 
 
 def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:

@@ -118,6 +118,11 @@ def opened(tx: Tx) -> list[Incident]:
     return [_incident(row) for row in tx.all(f"SELECT {_COLUMNS} FROM incidents WHERE closed_ms = 0 ORDER BY incident_id")]
 
 
+def open_by_domain(tx: Tx) -> dict[str, int]:
+    rows = tx.all("SELECT domain, count(*) FROM incidents WHERE closed_ms = 0 GROUP BY domain ORDER BY domain")
+    return {str(domain): int(count) for domain, count in rows}
+
+
 def listing(tx: Tx, *, is_open: bool | None = None, before: str = "~", limit: int = 100) -> list[Incident]:
     """Newest first, paged by id."""
     rows = tx.all(

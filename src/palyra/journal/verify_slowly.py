@@ -52,10 +52,12 @@ def pass_over(tx: Tx, after: int, limit: int) -> Passed:
 def wrong_heads(tx: Tx, after: str, limit: int) -> tuple[str, bool]:
     """Whether some tapes end where their heads say; the last tape looked at, empty at the end."""
     rows = tx.all(
-        """SELECT t.tape, t.head_hash, e.hash FROM (SELECT * FROM tapes WHERE tape > :after ORDER BY tape LIMIT :limit) t
+        """SELECT t.tape, t.head_hash, e.hash, EXISTS (SELECT 1 FROM entries o WHERE o.tape = t.tape)
+        FROM (SELECT * FROM tapes WHERE tape > :after ORDER BY tape LIMIT :limit) t
         LEFT JOIN entries e ON e.tape = t.tape AND e.seq = t.head_seq ORDER BY t.tape""",
         after=after,
         limit=limit,
     )
-    wrong = any(head != found for _, head, found in rows)
+    # A tape without any entry lies in a segment.
+    wrong = any(there and head != found for _, head, found, there in rows)
     return (str(rows[-1][0]) if len(rows) == limit else ""), wrong

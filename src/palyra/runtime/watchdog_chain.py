@@ -12,6 +12,8 @@ from palyra.runtime.watchdog import Finding, Moment
 
 AT_ONCE = 500
 ROUND_MS = 24 * 3_600_000
+# Between two walks over everything.
+PAUSE_MS = 3_600_000
 
 
 class ChainWatched:
@@ -25,11 +27,16 @@ class ChainWatched:
         self._entries = 0
         self._began_ms = 0
         self._bad: Bad | None = None
+        self._doubt = False
+        self._inspected_ms = 0
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
         self._began_ms = self._began_ms or moment.now_ms
-        if self._bad is None and await self._db.read(self._suspicious):
+        self._doubt |= self._bad is None and await self._db.read(self._suspicious)
+        if self._doubt and moment.now_ms - self._inspected_ms >= PAUSE_MS:
+            # Tapes that are being archived look odd for a while: everything is walked for that now and then, not at each look.
             self._bad = (await everyday.do(sqlite_files.inspect, self._journal)).bad
+            self._doubt, self._inspected_ms = False, moment.now_ms
         if self._cursor >= self._entries and moment.now_ms - self._began_ms >= ROUND_MS:
             self._cursor, self._began_ms = 0, moment.now_ms
         if self._bad is None:

@@ -14,9 +14,12 @@ from palyra.runtime.watchdog import Finding, Moment, Remedy, Watchdog
 if TYPE_CHECKING:
     from palyra.tools.browser.browsers import Browsers, InUse
 
+# So many calls in a row without an answer in time are no accident.
+MOST_LATE = 2
+
 
 class ServersWatched:
-    """MCP servers that are away for too long. One that is away for a moment comes back by itself."""
+    """MCP servers that are away for too long, or hang. One that is away for a moment comes back by itself."""
 
     def __init__(self, mcp: Mcp, watchdog: Watchdog) -> None:
         self._mcp = mcp
@@ -27,24 +30,28 @@ class ServersWatched:
         before, self._away_ms = self._away_ms, {}
         found = []
         for each in self._mcp.status():
+            settings = self._watchdog.settings
+            if each.state == "ready" and each.late >= MOST_LATE:
+                found.append(self._finding(each.name, f"has not answered the last {each.late} calls in time", settings.helper_ms))
             if each.state in ("ready", "disabled"):
                 continue
             away_ms = before[each.name] + moment.passed_ms if each.name in before else 0
             self._away_ms[each.name] = away_ms
-            settings = self._watchdog.settings
-            restart = Remedy("restart the server", partial(self._restart, each.name), wait_ms=settings.helper_ms)
-            found.append(
-                Finding(
-                    key=f"mcp:{each.name}",
-                    domain="worker",
-                    summary=f"the MCP server {each.name} is away: {each.detail or each.state}",
-                    fix=f"palyra mcp show {each.name}",
-                    remedies=(restart,),
-                    # One whose connection has ended for good does not come back, however long one waits.
-                    certain=each.state in ("failed", "stopped") or away_ms >= settings.helper_ms,
-                )
-            )
+            # One whose connection has ended for good does not come back, however long one waits.
+            certain = each.state in ("failed", "stopped") or away_ms >= settings.helper_ms
+            what = f"is away: {each.detail or each.state}"
+            found.append(self._finding(each.name, what, settings.helper_ms, certain=certain))
         return found
+
+    def _finding(self, name: str, what: str, wait_ms: int, *, certain: bool = True) -> Finding:
+        return Finding(
+            key=f"mcp:{name}",
+            domain="worker",
+            summary=f"the MCP server {name} {what}",
+            fix=f"palyra mcp show {name}",
+            remedies=(Remedy("restart the server", partial(self._restart, name), wait_ms=wait_ms),),
+            certain=certain,
+        )
 
     async def _restart(self, name: str) -> str:
         return f"it was started anew, and is {(await self._mcp.restart(SYSTEM, name)).state}"

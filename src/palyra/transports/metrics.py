@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from palyra.journal import runs, tape, tasks, usage
+from palyra.journal import incidents, runs, tape, tasks, usage
 from palyra.journal.database import Database, Tx
 from palyra.journal.usage import ModelUse
 from palyra.runtime.hub import Hub
@@ -63,17 +63,20 @@ class Metrics:
         async with self._lock:
             after = self._position
 
-            def query(tx: Tx) -> tuple[int, dict[str, int], dict[str, int], list[ModelUse], list[tuple[str, str, int]]]:
+            def query(
+                tx: Tx,
+            ) -> tuple[int, dict[str, int], dict[str, int], list[ModelUse], list[tuple[str, str, int]], dict[str, int]]:
                 # What is committed while this is being read belongs to the next scrape.
                 last = tape.last_position(tx)
                 kinds, used = tape.kinds_between(tx, after, last), usage.between(tx, after, last)
-                return last, runs.unfinished_by_state(tx), kinds, used, tasks.unfinished(tx)
+                return last, runs.unfinished_by_state(tx), kinds, used, tasks.unfinished(tx), incidents.open_by_domain(tx)
 
-            head, unfinished, kinds, used, waiting = await self._db.read(query)
+            head, unfinished, kinds, used, waiting, wrong = await self._db.read(query)
             self._add(head, kinds, used)
         lines = [
             *self._of_runs(head, unfinished),
             *self._of_tasks(waiting),
+            *_of_incidents(wrong),
             *self._of_models(),
             *self._of_requests(),
             *self._of_process(),
@@ -143,6 +146,12 @@ class Metrics:
     def _of_process(self) -> Iterable[str]:
         yield from _single("process_cpu_seconds_total", "counter", "user and system time", f"{time.process_time():.3f}")
         yield from _single("process_resident_memory_bytes", "gauge", "resident memory", _resident())
+
+
+def _of_incidents(wrong: dict[str, int]) -> Iterable[str]:
+    yield from _family("palyra_incidents_open", "gauge", "incidents that are not over, by domain")
+    for domain, count in wrong.items():
+        yield f"palyra_incidents_open{_labels(domain=domain)} {count}"
 
 
 def _family(name: str, kind: str, about: str) -> tuple[str, str]:

@@ -78,6 +78,8 @@ class Connection:
         self._state: State = "starting"
         self._detail = ""
         self._starts = 0
+        # Calls in a row that it has not answered in time.
+        self._late = 0
         self.tools: tuple[McpTool, ...] = ()
         self.pending: tuple[Pending, ...] = ()
 
@@ -123,7 +125,7 @@ class Connection:
             await self._list(session)
             self._session, self._server = session, self._config.without_secrets(session.server)
             self._protocol = session.version
-            self._state, self._detail = "ready", ""
+            self._state, self._detail, self._late = "ready", "", 0
             self._starts += 1
             if not reason:
                 self._up.set()
@@ -203,6 +205,7 @@ class Connection:
             where=self._config.authority or self._config.command,
             tier="" if self._config.url else self._config.tier,
             fingerprint=together(self.pending),
+            late=self._late,
         )
 
     def crashed(self, error: BaseException) -> None:
@@ -218,12 +221,15 @@ class Connection:
         except NotSent as why:
             return self._failed("error", f"{source} was not called: {why.message}")
         except ErrorAnswer as why:
+            self._late = 0
             return self._failed("error", f"{source} answered with an error: {why.message}")
         except Unavailable as why:
             sure = tool.effect(trusted=self._config.trusted) == "pure"
             doubt = "" if sure else "; it may have happened nevertheless, and was not repeated"
             late = isinstance(why, TookTooLong)
+            self._late += late
             return self._failed("timeout" if late else "error" if sure else "unknown", f"{source}: {why.message}{doubt}")
+        self._late = 0
         return self._hidden(results.result(answer))
 
     async def _ask(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:

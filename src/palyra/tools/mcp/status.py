@@ -23,7 +23,8 @@ class Pending(Struct, frozen=True):
 class ServerStatus(Struct, frozen=True):
     """`starts` counts how often it was connected. `log` is the end of what it wrote to its standard error.
 
-    `where` is its program or its host. `fingerprint` stands for everything that is pending, together.
+    `where` is its program or its host. `fingerprint` stands for everything that is pending, together. `late` counts the calls in a
+    row that it has not answered in time.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ServerStatus(Struct, frozen=True):
     where: str = ""
     tier: str = ""
     fingerprint: str = ""
+    late: int = 0
 
 
 def together(pending: tuple[Pending, ...]) -> str:
