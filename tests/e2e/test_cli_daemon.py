@@ -4,10 +4,12 @@ import json
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
+from palyra.cli.opening import has_screen
 from tests import daemon as daemons
 from tests.cli_terminal import palyra, terminal
 
@@ -118,6 +120,46 @@ def test_a_chat_whose_daemon_left_with_another_chat_can_start_one(tmp_path: Path
             assert second.ends() == 0
     with pytest.raises(ProcessLookupError):
         os.kill(pid, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(("arguments", "more", "opened"), [([], {}, True), (["--no-open"], {}, False), ([], {"CI": "true"}, False)])
+def test_up_prints_a_link_that_logs_in_and_opens_it_where_there_is_a_screen(
+    tmp_path: Path, arguments: list[str], more: dict[str, str], opened: bool
+) -> None:
+    home, work, seen = tmp_path / "home", tmp_path / "work", tmp_path / "seen"
+    work.mkdir()
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}.new && mv {seen}.new {seen}\n')
+    browser.chmod(0o755)
+    env = {"BROWSER": str(browser), "DISPLAY": ":99", "CI": "", "SSH_CONNECTION": "", **more}
+    with terminal(home, "up", "--port", "0", *arguments, cwd=work, env=env) as person:
+        link = person.expect(r"the console, .*?(http://127\.0\.0\.1:\d+/login\?code=\S+)")[1]
+        person.expect("> $")
+        person.line("hello")
+        person.expect("(?i)hello|hi")
+        if opened:
+            end = time.monotonic() + 10
+            while not seen.exists():
+                assert time.monotonic() < end, "no browser was opened"
+            assert seen.read_text().strip() == link
+        person.line("/quit")
+        assert person.ends() == 0
+    assert seen.exists() == opened
+
+
+@pytest.mark.parametrize(
+    ("env", "platform", "screen"),
+    [
+        ({}, "linux", False),
+        ({"DISPLAY": ":0"}, "linux", True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
+        ({"DISPLAY": ":0", "SSH_CONNECTION": "a b"}, "linux", False),
+        ({"DISPLAY": ":0", "CI": "1"}, "linux", False),
+        ({}, "darwin", True),
+    ],
+)
+def test_a_browser_is_opened_only_where_somebody_could_see_it(env: dict[str, str], platform: str, screen: bool) -> None:
+    assert has_screen(env, platform) is screen
 
 
 # --- help -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import threading
 
 import click
 
-from palyra.cli import admin_client, chat, client, daemon_process, discovery, words
+from palyra.cli import admin_client, chat, client, daemon_process, discovery, opening, words
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
@@ -18,7 +18,8 @@ from palyra.domain.errors import InvalidInput
 @click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
 @click.option("--detach", is_flag=True, help="Leave the daemon running in the background, and do not chat.")
 @click.option("--workspace", default="", metavar="FOLDER", help="Chat in this folder instead of the current one.")
-def up(state: State, port: int | None, detach: bool, workspace: str) -> int:
+@click.option("--no-open", is_flag=True, help="Do not open the console in a browser.")
+def up(state: State, port: int | None, detach: bool, workspace: str, no_open: bool) -> int:
     running = daemon_process.is_up(state.home, state.env)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if detach:
@@ -37,6 +38,7 @@ def up(state: State, port: int | None, detach: bool, workspace: str) -> int:
     try:
         daemon_process.wait_ready(process, state.home, state.env)
         _notes(state)
+        opening.console(state, browser=not no_open)
         state.out.note("the daemon ends with this chat; `palyra up --detach` leaves one running")
         chat.talk(
             state,
