@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from palyra.domain import labels
+from palyra.domain.budgets import Limit
 from palyra.domain.events import (
     AnyEvent,
     Circumstances,
@@ -28,6 +29,7 @@ from palyra.journal import candidates, sessions, tape
 from palyra.journal.database import Database, Tx
 from palyra.journal.sessions import Session
 from palyra.policy.store import PolicyStore
+from palyra.runtime.budgets import Budgets
 from palyra.runtime.hub import Hub
 from palyra.runtime.learning.reflecting import Reflected, Reflecting
 from palyra.runtime.learning.settings import LearningSettings
@@ -96,7 +98,7 @@ class World:
 
 @asynccontextmanager
 async def learning_world(
-    folder: Path, settings: LearningSettings | None = None, model: ModelProvider | None = None
+    folder: Path, settings: LearningSettings | None = None, model: ModelProvider | None = None, limits: Sequence[Limit] = ()
 ) -> AsyncIterator[World]:
     clock = SetClock()
     policies = folder / "policies"
@@ -106,8 +108,18 @@ async def learning_world(
         redactor = Redactor(b"k" * 32)
         models = Models({"scripted": model}, [Target("scripted", "one", 32_000)]) if model else Models({}, [])
         notices = Notices(db, Hub(), redactor, clock)
+        budgets = Budgets(db, models.prices, notices, clock, limits=limits)
+        db.on_commit = budgets.on_commit
         reflecting = Reflecting(
-            db, memory, PolicyStore(policies, "default"), models, notices, redactor, clock, settings or LearningSettings()
+            db,
+            memory,
+            PolicyStore(policies, "default"),
+            models,
+            budgets,
+            notices,
+            redactor,
+            clock,
+            settings or LearningSettings(),
         )
         yield World(db, memory, reflecting, clock)
 

@@ -47,6 +47,7 @@ from palyra.runtime.clock import Clock
 from palyra.runtime.compacting import Compacting
 from palyra.runtime.doctor import Doctor
 from palyra.runtime.enclosures import Enclosures
+from palyra.runtime.forecasts import Forecasts
 from palyra.runtime.forking import Forking, OtherPolicies
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.hub import Hub
@@ -113,6 +114,7 @@ class Daemon:
     policy_folder: Path
     models: Models
     budgets: Budgets
+    forecasts: Forecasts
     runs: Runs
     answers: Answers
     gateway: Gateway
@@ -262,7 +264,7 @@ async def start(
     timekeeping = parts_schedules.timekeeping(
         ground, tasks, gateway, sessions, answers, notices, enclosures.attachments, runs, catalogue, models
     )
-    learning, feeder = parts_learning.learning(ground, memory, policy, models, notices, shelf, tasks)
+    learning, feeder = parts_learning.learning(ground, memory, policy, models, budgets, notices, shelf, tasks)
 
     # Who looks after all of it.
     health = Health(
@@ -308,6 +310,7 @@ async def start(
         policy_folder=policy_folder,
         models=models,
         budgets=budgets,
+        forecasts=Forecasts(db, clock),
         runs=runs,
         answers=answers,
         gateway=gateway,

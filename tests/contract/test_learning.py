@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from bench.learning import score
 
+from palyra.domain.budgets import Limit, Terms
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.domain.learning import BUDGET_TOKENS, MOST_CANDIDATES, Candidate, Threshold, Thresholds
 from palyra.domain.memory import NewMemory, Where
@@ -342,5 +343,20 @@ def test_what_a_model_used_is_on_the_tape_and_counted_for_the_owner(tmp_path: Pa
             )
             assert (principal, provider, task) == (OWNER, "scripted", "extraction")
             assert used > 0
+
+    run(scenario())
+
+
+def test_rules_read_it_when_the_owner_has_nothing_left_to_spend(tmp_path: Path) -> None:
+    limits = [Limit(name="all", terms=Terms(tokens=1))]
+    model = answering(claim())
+
+    async def scenario() -> None:
+        async with learning_world(tmp_path, LearningSettings(model="scripted/one"), model, limits) as world:
+            (first,) = await learn(world, "Hello, my name is Ada.")
+            session = await world.record(talk("I prefer tabs over spaces."))
+            second = await world.reflect(session)
+            assert (first.found_by, second.found_by, len(model.requests)) == ("scripted/one", "rules", 1)
+            assert "used up" in second.note
 
     run(scenario())

@@ -5,6 +5,7 @@ from palyra.domain.errors import ConfigInvalid, InvalidInput
 from palyra.domain.learning import Threshold, Thresholds
 from palyra.parts.ground import Ground
 from palyra.policy.store import PolicyStore
+from palyra.runtime.budgets import Budgets
 from palyra.runtime.learning.applying import Permits, Procedures
 from palyra.runtime.learning.feeding import Feeder
 from palyra.runtime.learning.learning import Learning
@@ -34,11 +35,18 @@ def settings(given: Config) -> LearningSettings:
 
 
 def learning(
-    ground: Ground, memory: Memory, policy: PolicyStore, models: Models, notices: Notices, shelf: Shelf, tasks: Tasks
+    ground: Ground,
+    memory: Memory,
+    policy: PolicyStore,
+    models: Models,
+    budgets: Budgets,
+    notices: Notices,
+    shelf: Shelf,
+    tasks: Tasks,
 ) -> tuple[Learning, Feeder]:
     db, clock, wanted = ground.db, ground.clock, settings(ground.config)
     try:
-        reflecting = Reflecting(db, memory, policy, models, notices, ground.redactor, clock, wanted)
+        reflecting = Reflecting(db, memory, policy, models, budgets, notices, ground.redactor, clock, wanted)
     except InvalidInput as error:
         raise ConfigInvalid(f"models.extraction: {error.message}") from error
     tasks.register(KIND, reflecting.work, limit=1)

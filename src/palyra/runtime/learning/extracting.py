@@ -12,7 +12,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import learning_rules, suspicion
+from palyra.domain import labels, learning_rules, suspicion
+from palyra.domain.budgets import Spender
 from palyra.domain.events import ModelUsed
 from palyra.domain.learning import BUDGET_TOKENS, LONGEST_CONTENT, MOST_CANDIDATES, Evidence, Finding
 from palyra.domain.learning_rules import Said
@@ -21,8 +22,10 @@ from palyra.domain.redaction import Redactor
 from palyra.domain.references import unfenced
 from palyra.domain.sentences import collapse, cut, normal
 from palyra.models import estimate
+from palyra.runtime.budgets import BudgetQuestion, Budgets, BudgetSpent
 from palyra.runtime.clock import Clock
 from palyra.runtime.routing import Models
+from palyra.runtime.spending import bill_of
 
 LONGEST_S = 30.0
 _OUTPUT_TOKENS = 400
@@ -64,10 +67,11 @@ class Extracted(Struct, frozen=True, kw_only=True):
 
 
 class Extractor:
-    def __init__(self, models: Models, wanted: str, redactor: Redactor, clock: Clock) -> None:
+    def __init__(self, models: Models, wanted: str, budgets: Budgets, redactor: Redactor, clock: Clock) -> None:
         """`wanted` is the model of class `extraction` as `provider/model`; empty: rules find everything."""
         self._models = models
         self._target = models.find(wanted) if wanted else None
+        self._budgets = budgets
         self._redactor = redactor
         self._clock = clock
 
@@ -75,8 +79,11 @@ class Extractor:
     def name(self) -> str:
         return self._target.name if self._target else ""
 
-    async def find(self, inputs: Sequence[Said]) -> Extracted:
-        """What the model finds in these inputs; those that do not fit the budget are left for the next time."""
+    async def find(self, owner: str, inputs: Sequence[Said], holder: str) -> Extracted:
+        """What the model finds in these inputs; those that do not fit the budget are left for the next time.
+
+        What the call can cost is reserved for `holder`, who lets go of it when what was used is on the tape.
+        """
         target = self._target
         assert target is not None
         shown, upto = within_budget(inputs)
@@ -85,6 +92,9 @@ class Extractor:
         breaker = self._models.breaker(target)
         if not breaker.allows(self._clock.now_ms()):
             return Extracted(findings=None, why_not=f"{target.provider} has failed several times in a row and is given a rest")
+        label = labels.join(each.event.label for each in inputs if each.seq in shown)
+        if not target.private and labels.secrecy(label):
+            return Extracted(findings=None, why_not=f"{target.provider} may not be sent private data")
         request = ModelRequest(
             model=target.model,
             instructions=_INSTRUCTIONS,
@@ -93,21 +103,29 @@ class Extractor:
             json_mode=True,
         )
         began_ms = self._clock.now_ms()
+        counted = estimate.tokens(_INSTRUCTIONS) + sum(map(estimate.tokens, shown.values()))
         try:
             async with asyncio.timeout(LONGEST_S):
+                await self._budgets.reserve(holder, Spender(principal=owner), target, counted, most_output=_OUTPUT_TOKENS)
                 reply = await self._models.provider(target).stream(request, lambda channel, piece: None)
         except ModelFailure as failure:
             breaker.failed(failure.failure, self._clock.now_ms())
             return Extracted(findings=None, why_not=f"{target.name}: {failure.failure}")
         except TimeoutError:
             return Extracted(findings=None, why_not=f"{target.name} took longer than {LONGEST_S:.0f} s")
+        except (BudgetSpent, BudgetQuestion) as spent:
+            return Extracted(findings=None, why_not=str(spent))
         breaker.succeeded()
+        bill = bill_of(self._models, target, reply, counted)
         used = ModelUsed(
             provider=target.provider,
             model=target.model,
             task="extraction",
             purpose="reflection",
-            usage=reply.usage,
+            usage=bill.usage,
+            cost_microusd=bill.microusd,
+            priced=bill.priced,
+            estimated=bill.estimated,
             duration_ms=max(0, self._clock.now_ms() - began_ms),
         )
         claims = _claims(self._redactor.redact(reply.text))

@@ -21,6 +21,7 @@ from palyra.journal.database import Database, Tx
 from palyra.journal.sessions import Session
 from palyra.journal.tasks import Task
 from palyra.policy.store import PolicyStore
+from palyra.runtime.budgets import Budgets
 from palyra.runtime.clock import Clock
 from palyra.runtime.learning.settings import KIND, LearningSettings
 from palyra.runtime.memory import Memory
@@ -59,6 +60,7 @@ class Reflecting:
         memory: Memory,
         policy: PolicyStore,
         models: Models,
+        budgets: Budgets,
         notices: Notices,
         redactor: Redactor,
         clock: Clock,
@@ -68,6 +70,7 @@ class Reflecting:
         self._memory = memory
         self._policy = policy
         self._models = models
+        self._budgets = budgets
         self._notices = notices
         self._redactor = redactor
         self._clock = clock
@@ -90,13 +93,17 @@ class Reflecting:
     async def session(self, session: Session, run_id: str = "") -> Reflected:
         """Read on in a session; with a run, read that run, whether it was read before or not."""
         stretch = await self._db.read(lambda tx: candidates.stretch(tx, session.session_id, run_id))
-        reading = await self._read(session, stretch)
-        kept = await self._memory.within(partial(self._keep, session=session, reading=reading, run_id=run_id))
+        holder = f"reflection {self._clock.new_id()}"
+        try:
+            reading = await self._read(session, stretch, holder)
+            kept = await self._memory.within(partial(self._keep, session=session, reading=reading, run_id=run_id))
+        finally:
+            self._budgets.release(holder)
         return Reflected(session_id=session.session_id, candidates=kept, found_by=reading.found_by, note=reading.note)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    async def _read(self, session: Session, stretch: Stretch) -> _Reading:
+    async def _read(self, session: Session, stretch: Stretch, holder: str) -> _Reading:
         # They bring along what only a reflection needs.
         from palyra.runtime.learning import reading as read
 
@@ -104,7 +111,7 @@ class Reflecting:
         if not stretch.lines:
             return found
         if self._settings.model:
-            await self._ask(found)
+            await self._ask(session.owner, found, holder)
         if found.found_by == "rules":
             found.findings = await everyday.do(read.said, found.stretch)
         before = await self._db.read(lambda tx: candidates.sequences(tx, session.owner, read.MOST_SEQUENCES))
@@ -115,14 +122,14 @@ class Reflecting:
             found.findings += await read.permits(self._db, session.owner, self._policy.current, self._clock.now_ms())
         return found
 
-    async def _ask(self, reading: _Reading) -> None:
+    async def _ask(self, owner: str, reading: _Reading, holder: str) -> None:
         """Have the model find what was said. What does not fit its budget is read the next time."""
         from palyra.runtime.learning import reading as read
         from palyra.runtime.learning.extracting import Extractor
 
-        extractor = Extractor(self._models, self._settings.model, self._redactor, self._clock)
+        extractor = Extractor(self._models, self._settings.model, self._budgets, self._redactor, self._clock)
         inputs = read.inputs_of(reading.stretch)
-        asked = await extractor.find(inputs)
+        asked = await extractor.find(owner, inputs, holder)
         reading.used = asked.used
         if asked.findings is None:
             reading.note = f"rules read it, because {asked.why_not}"
