@@ -9,13 +9,14 @@ WORKERS ?= $(shell n=$(CORES); [ $$n -lt 2 ] && n=2; [ $$n -gt 4 ] && n=4; echo 
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check console bench bench-memory clean
+.PHONY: help run test check console screenshots bench bench-memory clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
 	@echo "make test    run the tests (TESTS=tests/unit for some of them)"
 	@echo "make check   format, lint, types, layers"
 	@echo "make console build the web console"
+	@echo "make screenshots   take every page of the console anew, for docs"
 	@echo "make bench   run the benchmarks"
 	@echo "make bench-memory   how well and how fast memory is searched"
 	@echo "make clean   remove everything that was built"
@@ -37,6 +38,10 @@ check: $(VENV)/.develops
 
 console: $(VENV)/.runs
 	@$(BIN)/python scripts/console.py
+
+screenshots: $(VENV)/.browses
+	@$(BIN)/python scripts/console.py
+	@$(BIN)/python scripts/screenshots.py
 
 bench: $(VENV)/.develops
 	$(BIN)/python -m bench $(BENCH)

@@ -56,6 +56,7 @@ def test_every_page_is_fit_for_everyone_also_on_a_phone(browser: Browser, daemon
             expect(page.get_by_role("heading", level=1).first).to_be_attached()
             assert serious(page) == [], name
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+            assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, name
 
 
 def test_the_theme_is_chosen_and_kept(somebody: Person) -> None:

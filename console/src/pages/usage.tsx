@@ -18,6 +18,7 @@ const period = signal<Period>("30");
 const DAY_MS = 86_400_000;
 const MOST = 500;
 const MOST_DRAWN = 60;
+const LONGEST_LABEL = 14;
 const ACROSS: Record<By, string> = { day: "Day", session: "Session", run: "Run", model: "Model" };
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
@@ -26,9 +27,8 @@ export function UsagePage(): VNode {
   const chosen = by.value;
   const rows = useLoaded(async () => {
     const since = period.value === "all" ? 0 : (Math.floor(Date.now() / DAY_MS) - Number(period.value) + 1) * DAY_MS;
-    const ask = async (group: By) => (await get<UsageList>(`/v1/usage?by=${group}&since_ms=${since}&limit=${MOST}`)).usage;
-    const [groups, models] = await Promise.all([ask(chosen), ask("model")]);
-    return { by: chosen, groups: chosen === "day" ? everyDay(groups) : groups, models };
+    const { usage, total } = await get<UsageList>(`/v1/usage?by=${chosen}&since_ms=${since}&limit=${MOST}`);
+    return { by: chosen, groups: chosen === "day" ? everyDay(usage) : usage, total };
   }, [chosen, period.value, changed]);
   const found = rows.value;
   return (
@@ -38,9 +38,9 @@ export function UsagePage(): VNode {
         <Choice label="Since" value={period.value} options={[["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["all", "Ever"]]} onChoose={(value) => (period.value = value)} />
       </>
     }>
-      {!found ? <p role="status">Loading…</p> : !found.models.length ? <Empty><p>No model was asked in this time. Once you ask something, this page shows what it took.</p></Empty> : (
+      {!found ? <p role="status">Loading…</p> : !found.total.calls ? <Empty><p>No model was asked in this time. Once you ask something, this page shows what it took.</p></Empty> : (
         <>
-          <Totals rows={found.models} />
+          <Totals row={found.total} />
           <Drawn by={found.by} rows={found.groups} />
           <Part id="figures" title={`By ${ACROSS[found.by].toLowerCase()}`}>
             <Table key={found.by} label={`Usage by ${found.by}`} rows={found.groups} keyOf={(row) => row.group} columns={columns(found.by)} />
@@ -51,25 +51,22 @@ export function UsagePage(): VNode {
   );
 }
 
-function Totals({ rows }: { rows: readonly UsageRow[] }): VNode {
-  const sum = (of: (row: UsageRow) => number) => rows.reduce((total, row) => total + of(row), 0);
-  const calls = sum((row) => row.calls);
-  const unpriced = sum((row) => row.unpriced ?? 0);
-  const mean = (of: (row: UsageRow) => number) => Math.round(sum((row) => of(row) * row.calls) / Math.max(1, calls));
+function Totals({ row }: { row: UsageRow }): VNode {
   return (
     <div class="tiles">
-      <div class="tile"><strong>{count(calls)}</strong>calls of models</div>
-      <div class="tile"><strong>{count(sum((row) => row.input_tokens))}</strong>tokens in</div>
-      <div class="tile"><strong>{count(sum((row) => row.output_tokens))}</strong>tokens out</div>
-      <div class="tile"><strong>{money(sum((row) => row.cost_microusd))}</strong>{unpriced ? `and ${count(unpriced)} calls of unknown price` : "cost"}</div>
-      <div class="tile"><strong>{lasting(mean((row) => row.first_delta_ms))}</strong>until the first word</div>
+      <div class="tile"><strong>{count(row.calls)}</strong>calls of models</div>
+      <div class="tile"><strong>{count(row.input_tokens)}</strong>tokens in</div>
+      <div class="tile"><strong>{count(row.output_tokens)}</strong>tokens out</div>
+      <div class="tile"><strong>{row.unpriced && row.unpriced === row.calls ? "unknown" : money(row.cost_microusd)}</strong>{row.unpriced ? `cost; the price of ${count(row.unpriced)} calls is not known` : "cost"}</div>
+      <div class="tile"><strong>{lasting(row.first_delta_ms)}</strong>until the first word</div>
+      <div class="tile"><strong>{lasting(row.slowest_ms ?? 0)}</strong>the slowest call</div>
     </div>
   );
 }
 
 function Drawn({ by: group, rows }: { by: By; rows: readonly UsageRow[] }): VNode {
   const shown = rows.slice(0, MOST_DRAWN).reverse();
-  const same = { across: ACROSS[group], labels: shown.map((row) => nameOf(group, row)), bars: true };
+  const same = { across: ACROSS[group], labels: shown.map((row) => short(nameOf(group, row))), bars: true };
   const line = (words: string, tone: string, of: (row: UsageRow) => number) => ({ words, tone, values: shown.map((row) => (row.calls ? of(row) : 0)) });
   return (
     <div class="plots">
@@ -104,7 +101,12 @@ function Named({ by: group, row }: { by: By; row: UsageRow }): VNode {
 function nameOf(group: By, row: UsageRow): string {
   if (group === "day") return new Date(Number(row.group) * DAY_MS).toLocaleDateString(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
   if (group === "session") return visible(sessions.value.find((each) => each.session_id === row.group)?.title || `…${row.group.slice(-6)}`);
-  return group === "run" ? `…${row.group.slice(-6)}` : row.group;
+  if (group === "run") return new Date(row.until_ms ?? 0).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+  return row.group;
+}
+
+function short(name: string): string {
+  return name.length > LONGEST_LABEL ? `${name.slice(0, LONGEST_LABEL - 1)}…` : name;
 }
 
 /** A day without calls is a day too: a plot that leaves it out would lie. */

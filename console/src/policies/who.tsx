@@ -30,7 +30,7 @@ export function Who(): VNode {
       {table && (
         <Table label="Who can do what" rows={table.tools} keyOf={(each) => each.tool} sorted="tool" onOpen={setChosen}
           columns={[
-            { key: "tool", words: "Step", draw: (each) => <><strong>{toolWords(each.tool)}</strong><br /><span class="mono hint">{each.tool}</span></>, by: (each) => each.tool },
+            { key: "tool", words: "Step", draw: (each) => <><strong>{toolWords(each.tool)}</strong>{toolWords(each.tool) !== each.tool && <><br /><span class="mono hint">{each.tool}</span></>}</>, by: (each) => each.tool },
             ...table.situations.map((situation, at) => ({ key: situation.id, words: situation.words, draw: (each: ToolRow) => <Said cell={each.cells[at]!} />, by: (each: ToolRow) => each.cells[at]!.word ?? "" })),
           ]} />
       )}

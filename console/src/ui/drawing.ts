@@ -18,7 +18,9 @@ export interface Drawn {
 }
 
 const HEIGHT = 190;
-const GAP = 60;
+const LETTER = 7;
+// One, two and five times every power of ten: figures are whole.
+const STEPS = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 /** A colour of the theme as a canvas understands it. */
 function colour(place: HTMLElement, name: string): string {
@@ -35,6 +37,7 @@ export function draw(place: HTMLElement, what: Drawn): () => void {
   const grid = { stroke: colour(place, "line"), width: 1 };
   const ink = colour(place, "soft");
   const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
+  const empty = lines.every((line) => line.values.every((value) => !value));
   const bars = what.bars ? { paths: uPlot.paths.bars!({ size: [0.7, 48], gap: 0 }) } : {};
   const plot = new uPlot(
     {
@@ -44,14 +47,14 @@ export function draw(place: HTMLElement, what: Drawn): () => void {
       cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, low, high) => [low - 0.5, high + 0.5] }, y: { range: (_, __, high) => [0, high > 0 ? high * 1.1 : 1] } },
       axes: [
-        { ...axis, space: GAP, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], values: (_, marks) => marks.map((mark) => (Number.isInteger(mark) ? (labels[mark] ?? "") : "")) },
-        { ...axis, size: 64, values: (_, marks) => marks.map(unit) },
+        { ...axis, size: 32, space: 18 + LETTER * Math.max(...labels.map((label) => label.length)), incrs: STEPS, values: (_, marks) => marks.map((mark) => (Number.isInteger(mark) ? (labels[mark] ?? "") : "")) },
+        { ...axis, size: 64, incrs: STEPS, values: (_, marks) => marks.map((mark) => (empty && mark > 0 ? "" : unit(mark))) },
       ],
       series: [
         {},
         ...lines.map((line) => {
           const stroke = colour(place, line.tone);
-          return { label: line.words, stroke, width: 2, ...(what.bars ? { fill: stroke } : { points: { show: labels.length < 60, size: 6, fill: stroke } }), ...bars };
+          return { label: line.words, stroke, width: 2, ...(what.bars ? { fill: stroke, points: { show: false } } : { points: { show: labels.length < 60, size: 6, fill: stroke } }), ...bars };
         }),
       ],
       hooks: { setCursor: [(at) => what.onPoint(at.cursor.idx ?? null)] },

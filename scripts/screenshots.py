@@ -1,0 +1,105 @@
+"""Takes every page of the console, in light and dark, on a desktop and on a phone, with real work in it.
+
+`python scripts/screenshots.py` writes to docs/images/console; `--to FOLDER` elsewhere, and names of pages take only those. It has a
+daemon of its own with a scripted model in a temporary home, and ends it again. Folders of this machine are shown by other names.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from PIL import Image  # noqa: E402
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+from tests import console_scenes as scenes  # noqa: E402
+from tests.daemon import DaemonProcess, start  # noqa: E402
+
+from palyra.tools.browser import finding  # noqa: E402
+from palyra.tools.browser.finding import Installed  # noqa: E402
+
+FOLDER = ROOT / "docs" / "images" / "console"
+SCREENS = {"desktop": (1280, 800), "phone": (390, 780)}
+SCHEMES = ("light", "dark")
+_COLOURS = 192
+# Not the usual folder for temporary files: commands in the sandbox have one of their own in its place.
+_ROOM = Path("/var/tmp")
+_WAIT_MS = 15_000
+_RENAME = """names => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let text = texts.nextNode(); text; text = texts.nextNode())
+        for (const [from, to] of Object.entries(names))
+            if (text.data.includes(from)) text.data = text.data.replaceAll(from, to);
+}"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", nargs="*", help=f"some of: {', '.join(scenes.PAGES)}")
+    parser.add_argument("--to", type=Path, default=FOLDER)
+    given = parser.parse_args()
+    unknown = set(given.pages) - set(scenes.PAGES)
+    if unknown:
+        parser.error(f"there is no page {', '.join(sorted(unknown))}")
+    found = finding.find({})
+    if not isinstance(found, Installed):
+        sys.stderr.write(f"error: {found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})\n")
+        return 1
+    given.to.mkdir(parents=True, exist_ok=True)
+    room = _ROOM if _ROOM.is_dir() else ROOT
+    with (
+        tempfile.TemporaryDirectory(prefix="palyra-", dir=room) as folder,
+        start(Path(folder), config=scenes.CONFIG, script=scenes.script()) as daemon,
+        sync_playwright() as playwright,
+    ):
+        session = scenes.fill(daemon)
+        browser = playwright.chromium.launch(executable_path=found.chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        try:
+            for scheme, screen in product(SCHEMES, SCREENS):
+                with opened(browser, daemon, scheme, screen) as page:
+                    for name in given.pages or scenes.PAGES:
+                        scenes.PAGES[name](page, daemon, session)
+                        page.evaluate(_RENAME, {folder: "/home/me", str(ROOT): "/opt/palyra"})
+                        write(given.to / f"{name}-{screen}-{scheme}.png", page.screenshot(animations="disabled"))
+        finally:
+            browser.close()
+    return 0
+
+
+@contextmanager
+def opened(browser: Browser, daemon: DaemonProcess, scheme: str, screen: str) -> Iterator[Page]:
+    width, height = SCREENS[screen]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce"
+    )
+    context.set_default_timeout(_WAIT_MS)
+    try:
+        page = context.new_page()
+        page.goto(daemon.post("/v1/login-links")["url"])
+        page.get_by_role("textbox", name="Message").wait_for()
+        yield page
+    finally:
+        context.close()
+
+
+def write(path: Path, picture: bytes) -> None:
+    """With the colours that are used most, which a screen of text has few of: a quarter of the size, and none is another."""
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    raw = image.tobytes()
+    used = Counter(raw[at : at + 3] for at in range(0, len(raw), 3)).most_common(_COLOURS)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(b"".join(colour for colour, _ in used))
+    image.quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
+    sys.stdout.write(f"{path.name} {path.stat().st_size // 1000} KB\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""What the console shows when somebody works with it: a small garden project, asked about, changed, remembered. For its pictures.
+
+Every scene opens one page and waits until what it is about is there.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.daemon import DaemonProcess
+
+CONFIG = "[limits]\nrequests_per_second = 1000\n[policy]\nshadow = 'coding'\n"
+_SKILLS = Path(__file__).parent.parent / "examples" / "skills"
+_PLAN = "# Garden plan\n\n- March: sow tomatoes indoors\n- April: turn the compost, prepare bed 2\n- May: plant out\n"
+_SPEND = {"input_tokens": 2_140, "output_tokens": 164, "cached_tokens": 1_800}
+_ANSWER = (
+    "The bed plan has three beds. Tomatoes stand where they stood last year, which invites blight:\n\n"
+    "| bed | last year | this year |\n|---|---|---|\n| 1 | beans | lettuce |\n| 2 | tomatoes | **tomatoes** |\n"
+    "| 3 | squash | beans |\n\n"
+    'Swap beds 2 and 3, and the rotation is right again:\n\n```toml\n[bed.2]\nplant = "beans"\n[bed.3]\nplant = "tomatoes"\n```\n'
+)
+_RULES = """@id("garden-notes-stay")
+@reason("the notes folder is read, not changed")
+forbid (principal, action == Action::"run", resource in Group::"writers") when {
+  context.touches.contains("/home/me/garden/notes")
+};
+"""
+_MORE_RULES = """
+@id("no-commands")
+@reason("nothing is run in the garden")
+forbid (principal, action == Action::"run", resource == Tool::"shell.run");
+"""
+
+
+def script() -> dict[str, Any]:
+    def turn(**what: Any) -> dict[str, Any]:
+        return {"usage": _SPEND, **what}
+
+    beds = {"name": "fs.read", "arguments": {"path": "beds.toml"}}
+    plan = {"name": "fs.write", "arguments": {"path": "plan.md", "content": _PLAN}}
+    change = {
+        "name": "fs.write",
+        "arguments": {
+            "path": "beds.toml",
+            "content": '[bed.1]\nplant = "lettuce"\n[bed.2]\nplant = "beans"\n[bed.3]\nplant = "tomatoes"\n',
+        },
+    }
+    return {
+        "*": [turn(text="Done.")],
+        "Is the rotation of my beds right?": [
+            turn(text="I look at the plan.", reasoning="The beds are in a file; read it first.", calls=[beds]),
+            turn(text=_ANSWER),
+        ],
+        "Write a plan for spring": [turn(text="I write it down.", calls=[plan]), turn(text="The plan is in `plan.md`.")],
+        "Swap beds 2 and 3": [turn(text="I change the file.", calls=[change]), turn(text="Swapped.")],
+        "What is in this folder?": [
+            turn(calls=[{"name": "fs.list", "arguments": {"path": "."}}]),
+            turn(text="`beds.toml` and a folder of notes."),
+        ],
+        "Clean the old notes up": [
+            turn(text="I would remove them.", calls=[{"name": "shell.run", "arguments": {"command": "rm -r notes/2019"}}]),
+            turn(text="They stay."),
+        ],
+    }
+
+
+def fill(daemon: DaemonProcess) -> str:
+    """Real work; gives the session that is looked at."""
+    notes = daemon.workspace / "notes" / "2019"
+    notes.mkdir(parents=True)
+    (notes / "april.md").write_text("Frost until the 20th.\n")
+    (daemon.workspace / "beds.toml").write_text(
+        '[bed.1]\nplant = "lettuce"\n[bed.2]\nplant = "tomatoes"\n[bed.3]\nplant = "beans"\n'
+    )
+    for text in ("What is in this folder?", "What did I sow last year?", "When is the last frost?"):
+        daemon.run(text)
+    asked(daemon, "Write a plan for spring", "allow")
+    asked(daemon, "Clean the old notes up", "deny")
+    session, _ = daemon.run("Is the rotation of my beds right?")
+    asked(daemon, "Swap beds 2 and 3", "", session)
+    for text in ("The last frost here is on the 20th of April", "I prefer organic seeds", "Bed 2 gets sun until noon"):
+        daemon.post("/v1/memory", {"text": text})
+    daemon.post("/v1/policy/files", {"name": "garden.cedar", "text": _RULES})
+    source = str(next(path for path in sorted(_SKILLS.iterdir()) if (path / "SKILL.md").exists()))
+    proposal = daemon.post("/v1/skills", {"path": source})
+    daemon.post("/v1/skills", {"path": source, "confirm": proposal["digest"]})
+    daemon.post("/v1/vault", {"name": "WEATHER_KEY", "value": os.urandom(12).hex(), "hosts": ["api.example.org"]})
+    daemon.post("/v1/tokens", {"name": "phone", "scope": "operator"})
+    daemon.post("/v1/journal/backup")
+    return session
+
+
+def asked(daemon: DaemonProcess, text: str, decision: str, session: str = "") -> None:
+    """Something that asks first. Without a decision it goes on waiting."""
+    session = session or daemon.post("/v1/sessions")["session_id"]
+    sent = daemon.post(f"/v1/sessions/{session}/messages", {"text": text})
+    path = f"/v1/sessions/{session}/events?after={sent['seq']}&until={sent['run_id']}"
+    for _, kind, entry in daemon.events(path):
+        if kind == "entry" and entry["kind"] == "approval.requested":
+            if not decision:
+                return
+            daemon.post(f"/v1/approvals/{entry['event']['approval_id']}/answer", {"decision": decision})
+
+
+Scene = Callable[[Page, DaemonProcess, str], None]
+
+
+def _at(where: str, ready: str, then: Callable[[Page], None] | None = None) -> Scene:
+    def scene(page: Page, daemon: DaemonProcess, session: str) -> None:
+        page.goto(f"{daemon.url}/#/{where.replace('SESSION', session)}")
+        expect(page.locator(ready).first).to_be_visible()
+        if then is not None:
+            then(page)
+
+    return scene
+
+
+def _verified(page: Page) -> None:
+    page.get_by_role("button", name="Check every entry").click()
+    expect(page.get_by_text("Whole:")).to_be_visible()
+
+
+def _entry(page: Page) -> None:
+    page.get_by_role("option").filter(has_text="the model answered").last.click()
+    expect(page.locator(".tape-entry h2")).to_be_visible()
+
+
+def _policy(page: Page) -> None:
+    page.get_by_role("button", name="garden.cedar").click()
+    page.get_by_role("textbox", name="garden.cedar").fill(_RULES + _MORE_RULES)
+    expect(page.get_by_text("forbid no-commands")).to_be_visible()
+    page.get_by_role("button", name="Try it on what happened").click()
+    expect(page.locator(".tile").first).to_be_visible()
+
+
+def _by_run(page: Page) -> None:
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_role("table", name="Usage by run")).to_be_visible()
+    expect(page.locator("canvas")).to_have_count(4)
+
+
+PAGES: dict[str, Scene] = {
+    "chat": _at("chat/SESSION", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()),
+    "approvals": _at("approvals", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()),
+    "timeline": _at("timeline/SESSION", ".tape-row", _entry),
+    "memory": _at("memory", ".remembered"),
+    "policies": _at("policies", "table[aria-label='Who can do what'] tbody tr"),
+    "policy-editor": _at("policies/files", ".editor", _policy),
+    "skills": _at("skills", ".card"),
+    "usage": _at("usage", "figure", _by_run),
+    "journal": _at("journal", "h2", _verified),
+    "doctor": _at("doctor", ".check"),
+    "settings": _at("settings", ".card"),
+    "tour": _at("tour", "h1"),
+}
