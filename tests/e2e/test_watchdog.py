@@ -12,10 +12,12 @@ import apsw
 import pytest
 
 from palyra.app import Daemon
+from palyra.domain.events import InputReceived, RunAccepted
+from palyra.domain.ids import OWNER
 from palyra.domain.messages import ModelRequest
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
-from palyra.journal import approvals, tasks
+from palyra.journal import approvals, tape, tasks
 from palyra.journal.database import Tx
 from palyra.models.scripted import Hold, ScriptedModel, Turn
 from palyra.tools.catalogue import Arguments, declare
@@ -161,6 +163,28 @@ def test_a_run_that_nobody_works_on_goes_on(tmp_path: Path) -> None:
         assert [each.remedy for each in incident.tried] == ["resume the run"]
 
     watched(tmp_path, _hangs_once(hold), scenario)
+
+
+def test_a_message_that_nobody_begins_is_begun(tmp_path: Path) -> None:
+    async def scenario(d: Daemon, clock: JumpingClock) -> None:
+        where = await session(d)
+
+        def forgotten(tx: Tx) -> str:
+            # Accepted, and whoever was to begin it is lost.
+            run_id = d.clock.new_id()
+            received = InputReceived(submission_id=run_id, text="hello")
+            tape.append(tx, where.session_id, OWNER, [RunAccepted(), received], run_id)
+            return run_id
+
+        run_id = await d.db.write(forgotten)
+
+        async def mended() -> bool:
+            return (await row(d, run_id)).state == "done"
+
+        incident = await through_the_modes(d, clock, "run", mended, window_ms=RUN_MS + 1_000)
+        assert [each.remedy for each in incident.tried] == ["begin the run"]
+
+    watched(tmp_path, [Turn(text=("hi",))], scenario)
 
 
 def test_a_long_run_that_gets_on_is_never_flagged(tmp_path: Path) -> None:

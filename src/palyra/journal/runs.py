@@ -107,6 +107,19 @@ def unfinished(tx: Tx) -> list[RunRow]:
     return [_run(row) for row in tx.all(f"SELECT {_COLUMNS} FROM runs WHERE {_UNFINISHED} ORDER BY accepted_position")]
 
 
+def unbegun(tx: Tx, before_ms: int, limit: int) -> list[RunRow]:
+    """Runs that were accepted before a time and have nobody before them in their mailbox who is at work or waits."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM runs r WHERE {_UNFINISHED} AND state = 'accepted' AND created_ms < :before
+            AND NOT EXISTS (SELECT 1 FROM runs o
+                WHERE o.session_id = r.session_id AND o.state IN ('accepted', 'in_progress', 'waiting')
+                AND (o.state <> 'accepted' OR o.accepted_position < r.accepted_position)) LIMIT :limit""",
+        before=before_ms,
+        limit=limit,
+    )
+    return [_run(row) for row in rows]
+
+
 def silent(tx: Tx, before_ms: int, limit: int) -> list[RunRow]:
     """Runs in progress that nobody has said to be alive since then."""
     rows = tx.all(

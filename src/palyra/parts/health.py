@@ -103,6 +103,7 @@ class Health:
             settings=lambda: settings(loaded.home, env),
             browser=lambda: browser(loaded.config, env),
             chain=self.chain.check,
+            watchdog=watchdog.check,
             treat=watchdog.treat,
             treatable=lambda: watchdog.treatable,
         )

@@ -40,6 +40,7 @@ class Body:
     browser: Callable[[], Iterable[Check]]
     # How the background check of the journal stands: how far, of how many, and what it found.
     chain: Callable[[], Check]
+    watchdog: Callable[[], Check]
     # Tries the remedy of an open incident now, whatever the mode, and says what came of it.
     treat: Callable[[str], Awaitable[str]]
     # Of open incidents, by key: those for which there is something that can be tried.
@@ -65,6 +66,7 @@ def looks(body: Body) -> Mapping[str, Look]:
         "journal's log": _files(partial(doctor_home.journal_log, journal)),
         "left over": _files(lambda: doctor_home.left_over(home, body.clock.now_ms())),
         "processes": _files(lambda: doctor_home.orphaned(home, body.sandbox.mark)),
+        "watchdog": partial(_watchdog, body),
         "incidents": partial(_incidents, body),
     }
 
@@ -165,6 +167,10 @@ async def _journal(body: Body, deep: bool) -> Sequence[Check]:
     if deep:
         return await everyday.do(lambda: list(doctor_home.journal(body.journal)))
     return [body.chain()]
+
+
+async def _watchdog(body: Body, _: bool) -> Sequence[Check]:
+    return [body.watchdog()]
 
 
 async def _incidents(body: Body, _: bool) -> Sequence[Check]:

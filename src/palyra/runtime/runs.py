@@ -308,6 +308,10 @@ class Runs:
 
         return await self._db.write(step)
 
+    async def begin_next(self, session_id: str) -> None:
+        """Begin the oldest run of a mailbox, unless one is active."""
+        await self._db.write(partial(begin_next, session_id=session_id))
+
     def break_off(self, run_id: str, error: Exception) -> bool:
         """End a run's model call as if it had failed with this error; whether there was one."""
         job = self._jobs.get(run_id)

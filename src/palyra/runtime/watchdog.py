@@ -16,6 +16,7 @@ from palyra.domain.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.domain.events import Domain, NoticeAbout, Severity
 from palyra.journal.incidents import Incident
 from palyra.runtime.clock import Clock
+from palyra.runtime.doctor import Check
 from palyra.runtime.incidents import ESCALATED, Incidents
 
 log = logging.getLogger("palyra.watchdog")
@@ -106,13 +107,15 @@ class Watchdog:
         self._timer: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        if self._timer is None and self.settings.mode != "disabled":
+        if (self._timer is None or self._timer.done()) and self.settings.mode != "disabled":
             self._timer = asyncio.create_task(self._run())
 
     def use(self, settings: Healing) -> None:
         """Be as watchful as this from now on."""
         self.settings = settings
-        self.close()
+        if not self._looking.locked():
+            # A look that is under way is left to its end: it may be mending something.
+            self.close()
         self.start()
 
     def close(self) -> None:
@@ -121,7 +124,7 @@ class Watchdog:
             self._timer = None
 
     async def _run(self) -> None:
-        while True:
+        while self.settings.mode != "disabled":
             await self._clock.sleep(self.settings.every_ms)
             try:
                 await self.look()
@@ -246,6 +249,16 @@ class Watchdog:
             detail, worked = f"{type(error).__name__}: {error}", False
         await self._incidents.settle(incident, remedy.name, worked=worked, detail=detail)
         return detail
+
+    def check(self) -> Check:
+        """For the doctor."""
+        mode = self.settings.mode
+        if mode == "disabled":
+            fix = "palyra config set healing.mode auto"
+            return Check(id="watchdog", title="watchdog", state="warn", detail="switched off by healing.mode", fix=fix)
+        how = "mends what it can" if mode == "auto" else "only reports"
+        detail = f"looks every {self.settings.every_ms // 1000} s and {how}"
+        return Check(id="watchdog", title="watchdog", state="ok", detail=detail)
 
     @property
     def treatable(self) -> list[str]:

@@ -37,6 +37,8 @@ class RunsWatched:
         self._watchdog = watchdog
         # By run: what it had achieved, how it last stirred, and for how long it has been silent.
         self._seen: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {}
+        # Runs that nobody had begun at the last look.
+        self._unbegun: set[str] = set()
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
         found = self._working(moment.passed_ms)
@@ -44,6 +46,9 @@ class RunsWatched:
         for run in await self._db.read(lambda tx: runs.silent(tx, before_ms, _MOST)):
             if not self._runs.works_on(run.run_id):
                 found.append(self._stranded(run))
+        late = await self._db.read(lambda tx: runs.unbegun(tx, before_ms, _MOST))
+        found += [self._not_begun(run) for run in late]
+        self._unbegun = {run.run_id for run in late}
         return found
 
     def _working(self, passed_ms: int) -> list[Finding]:
@@ -112,6 +117,23 @@ class RunsWatched:
             severity="error",
             fix="cancel it, or start the daemon anew",
             remedies=(Remedy("resume the run", resume),),
+        )
+
+    def _not_begun(self, run: RunRow) -> Finding:
+        """Certain at the second look: the one before it may have ended in this moment."""
+
+        async def begin() -> str:
+            await self._runs.begin_next(run.session_id)
+            return "the mailbox goes on"
+
+        return Finding(
+            key=f"run:{run.run_id}",
+            domain="run",
+            summary=f"run {run.run_id} was accepted and nobody begins it",
+            severity="error",
+            fix="cancel it, or start the daemon anew",
+            remedies=(Remedy("begin the run", begin),),
+            certain=run.run_id in self._unbegun,
         )
 
 
