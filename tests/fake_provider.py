@@ -36,6 +36,8 @@ class Answer:
     pieces: int = 0
     cut: int | None = None
     hang: int | None = None
+    # What comes behind so many bytes comes only when this is set.
+    late: "tuple[int, asyncio.Event] | None" = None
 
 
 Answering = Callable[[Request], Answer]
@@ -115,7 +117,11 @@ class _Connection(asyncio.Protocol):
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self._transport.write(f"HTTP/1.1 {answer.status} X\r\n{lines}\r\n".encode())
         end = min(len(answer.body), *(limit for limit in (answer.cut, answer.hang, len(answer.body)) if limit is not None))
-        for at in range(0, end, answer.pieces or max(end, 1)):
+        if answer.late is not None:
+            first, go = answer.late
+            self._transport.write(b"%x\r\n%b\r\n" % (first, answer.body[:first]))
+            await go.wait()
+        for at in range(answer.late[0] if answer.late else 0, end, answer.pieces or max(end, 1)):
             piece = answer.body[at : min(end, at + (answer.pieces or end))]
             self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             await asyncio.sleep(0)

@@ -270,6 +270,25 @@ export interface BudgetAsked {
   upto: number;
 }
 
+export interface BudgetList {
+  budgets: (BudgetState)[];
+}
+
+export interface BudgetState {
+  name: string;
+  source: string;
+  terms: Terms;
+  says: string;
+  who: string;
+  period: string;
+  until_ms: number;
+  unit: string;
+  limit: number;
+  spent: number;
+  reserved: number;
+  left: number;
+}
+
 export interface Budgets {
   turns?: number;
   calls?: number;
@@ -505,7 +524,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -596,14 +615,6 @@ export interface Flow {
   sources: (Brought)[];
   sinks?: (string)[];
   sends_private?: boolean;
-}
-
-export interface Forecast {
-  firings_a_month: number;
-  runs?: number;
-  tokens_a_run?: number;
-  cost_microusd_a_run?: number;
-  cost_microusd_a_month?: number;
 }
 
 export interface Fork {
@@ -763,11 +774,25 @@ export interface ItemPage {
   next?: string;
 }
 
+export interface JournalArchived {
+  kind: "journal.archived";
+  segment: string;
+  entries: number;
+  bytes: number;
+  tapes: (string)[];
+}
+
 export interface JournalCheckpointed {
   kind: "journal.checkpointed";
   size: number;
   root: string;
   note?: string;
+}
+
+export interface JournalRestored {
+  kind: "journal.restored";
+  segment: string;
+  tape: string;
 }
 
 export interface KeptBackup {
@@ -822,6 +847,12 @@ export interface Left {
   tool: string;
   about: string;
   why: string;
+}
+
+export interface Limit {
+  name: string;
+  terms: Terms;
+  source?: "api" | "config" | "run";
 }
 
 export interface Limits {
@@ -1443,6 +1474,18 @@ export interface RunFailed {
   message: string;
 }
 
+export interface RunForecast {
+  runs: number;
+  times: number;
+  tokens?: number;
+  microusd?: number;
+  most_microusd?: number;
+  expected_tokens?: number;
+  expected_microusd?: number;
+  unpriced?: number;
+  basis?: string;
+}
+
 export interface RunPage {
   runs: (RunRow)[];
   next: string | null;
@@ -1597,6 +1640,7 @@ export interface ServerStatus {
   where?: string;
   tier?: string;
   fingerprint?: string;
+  late?: number;
 }
 
 export interface Session {
@@ -1615,6 +1659,8 @@ export interface Session {
   parent_seq?: number;
   fold_from?: number;
   parent_run_id?: string;
+  segment_id?: string;
+  kept?: boolean;
   head_seq?: number;
   active?: string;
 }
@@ -1630,6 +1676,7 @@ export interface SessionChanged {
   kind: "session.changed";
   title?: string | null;
   archived?: boolean | null;
+  kept?: boolean | null;
 }
 
 export interface SessionCompacted {
@@ -1760,7 +1807,7 @@ export interface ShownSchedule {
   when: string;
   upcoming?: (number)[];
   upcoming_shown?: (string)[];
-  forecast?: Forecast | null;
+  forecast?: palyra_runtime_schedule_verbs_Forecast | null;
   firings?: (Firing)[];
   secret?: string;
 }
@@ -1812,6 +1859,8 @@ export interface Status {
   runs_working: number;
   watchers: number;
   entries: number;
+  incidents: number;
+  unread: number;
   notes: (string)[];
   started_ms: number;
   uptime_ms: number;
@@ -1907,6 +1956,16 @@ export interface TaskFinished {
 export interface TaskPage {
   tasks: (Task)[];
   next?: string;
+}
+
+export interface Terms {
+  per?: "all" | "principal" | "run" | "schedule" | "session";
+  every?: "day" | "ever" | "month";
+  tokens?: number;
+  microusd?: number;
+  warn_bps?: number;
+  then?: "ask" | "block";
+  who?: string;
 }
 
 export interface Threshold {
@@ -2145,12 +2204,33 @@ export interface palyra_policy_sources_Problem {
   message: string;
 }
 
+export interface palyra_runtime_forecasts_Forecast {
+  from_ms: number;
+  until_ms: number;
+  spent_tokens: number;
+  spent_microusd: number;
+  expected_tokens: number;
+  expected_microusd: number;
+  a_day_tokens: number;
+  a_day_microusd: number;
+  unpriced?: number;
+  basis?: string;
+}
+
 export interface palyra_runtime_memory_Change {
   text?: string | null;
   kind?: "constraint" | "decision" | "fact" | "preference" | "procedure" | null;
   confidence_bps?: number | null;
   valid_until_ms?: number | null;
   pinned?: boolean | null;
+}
+
+export interface palyra_runtime_schedule_verbs_Forecast {
+  firings_a_month: number;
+  runs?: number;
+  tokens_a_run?: number;
+  cost_microusd_a_run?: number;
+  cost_microusd_a_month?: number;
 }
 
 export interface palyra_transports_http_enclosures_Draft {
@@ -2173,8 +2253,9 @@ export interface palyra_transports_http_policy_files_Draft {
 export interface palyra_transports_http_sessions_Change {
   title?: string | null;
   archived?: boolean | null;
+  kept?: boolean | null;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress;

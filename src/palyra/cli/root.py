@@ -27,7 +27,7 @@ _TABLE = {
     "sessions": ("rewind:sessions", "List, search and change conversations."),
     "stop": ("up:stop", "STOP: cancel all runs; --daemon ends the daemon."),
     "status": ("up:status", "What the daemon is and does now."),
-    "usage": ("usage:usage", "Tokens and cost, by day, model, session or run."),
+    "usage": ("usage:usage", "Tokens and cost, budgets and forecast."),
     "why-tokens": ("why_tokens:why_tokens", "What the prompts of a run were made of, turn by turn."),
     "fork": ("fork:fork", "Take a run up again from an entry, with another model or policy."),
     "replay": ("replay:replay", "Run a recorded run again, offline, and see where it differs."),

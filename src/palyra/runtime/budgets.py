@@ -131,9 +131,9 @@ class Budgets:
         fresh: bool = False,
         most_output: int = 0,
     ) -> Held:
-        """Reserve what a call can use at most, in place of what `holder` had reserved. Waits while others' reservations are in the way.
+        """Reserve what a call can use at most, in place of what `holder` had reserved. Waits while others' are in the way.
 
-        `own` are limits of the run itself, `raised` how far a person let it go on by account; `fresh`: the run has used nothing yet.
+        `own` are limits of the run itself, `raised` how far a person let it go on, by account; `fresh`: it has used nothing yet.
         Raises BudgetSpent or BudgetQuestion.
         """
         self.release(holder)

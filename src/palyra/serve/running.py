@@ -121,6 +121,8 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         forking=daemon.forking,
         moments=daemon.moments,
         models=daemon.models,
+        budgets=daemon.budgets,
+        forecasts=daemon.forecasts,
         catalogue=daemon.catalogue,
         policy=daemon.policy,
         shadow=daemon.shadow,

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from palyra.journal.database import Database
     from palyra.policy.store import PolicyStore
     from palyra.runtime.answers import Answers
+    from palyra.runtime.budgets import Budgets
     from palyra.runtime.clock import Clock
     from palyra.runtime.compacting import Compacting
     from palyra.runtime.doctor import Doctor
     from palyra.runtime.enclosures import Enclosures
+    from palyra.runtime.forecasts import Forecasts
     from palyra.runtime.forking import Forking
     from palyra.runtime.gateway import Gateway
     from palyra.runtime.hub import Hub
@@ -87,6 +89,8 @@ class Parts:
     forking: "Forking"
     moments: "Moments"
     models: "Models"
+    budgets: "Budgets"
+    forecasts: "Forecasts"
     catalogue: "Catalogue"
     policy: "PolicyStore"
     shadow: "PolicyStore | None"

@@ -1,10 +1,14 @@
 """What models cost and what they may cost. Everybody sees their own; only an owner's token sees everybody's and sets limits."""
 
-from msgspec import Struct
+from typing import Annotated
 
+from msgspec import Meta, Struct
+
+from palyra.domain.budgets import Spender, Terms
 from palyra.domain.errors import Forbidden
 from palyra.journal import usage
 from palyra.journal.usage import Asked, GroupBy, UsageRow
+from palyra.runtime.budgets import BudgetState
 from palyra.transports.http.calls import Answer, Call, Count, Input, Limit, Nothing, Ulid, ok
 
 
@@ -42,3 +46,45 @@ async def used(call: Call[UsageQuery, Nothing]) -> Answer:
     )
     found = await call.parts.db.read(lambda tx: (usage.grouped(tx, query.by, asked, query.limit), usage.total(tx, asked)))
     return ok(UsageList(*found))
+
+
+class Whose(Input, frozen=True, kw_only=True):
+    everybody: bool = False
+
+
+class ScheduleQuery(Input, frozen=True, kw_only=True):
+    """`times`: how many firings."""
+
+    schedule_id: Ulid = ""
+    times: Annotated[int, Meta(ge=1, le=100_000)] = 30
+
+
+class BudgetList(Struct, frozen=True):
+    budgets: list[BudgetState]
+
+
+async def forecast(call: Call[Whose, Nothing]) -> Answer:
+    if call.query.everybody and call.token.scope != "owner":
+        raise Forbidden("everybody's usage is for an owner's token; leave `everybody` away to see your own")
+    return ok(await call.parts.forecasts.month("" if call.query.everybody else call.principal))
+
+
+async def schedule_forecast(call: Call[ScheduleQuery, Nothing]) -> Answer:
+    query = call.query
+    return ok(await call.parts.forecasts.schedule(query.schedule_id, principal=call.principal, times=query.times))
+
+
+async def list_budgets(call: Call[Nothing, Nothing]) -> Answer:
+    """A limit that is about somebody else is the owner's to see."""
+    states = await call.parts.budgets.states(Spender(principal=call.principal))
+    mine = [each for each in states if call.token.scope == "owner" or each.terms.who in ("", call.principal)]
+    return ok(BudgetList(mine))
+
+
+async def put_budget(call: Call[Nothing, Terms]) -> Answer:
+    return ok(await call.parts.budgets.put(call.path["budget"], call.body, call.principal))
+
+
+async def remove_budget(call: Call[Nothing, Nothing]) -> Answer:
+    await call.parts.budgets.remove(call.path["budget"], call.principal)
+    return Answer(204)

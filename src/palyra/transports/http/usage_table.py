@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from palyra.domain.budgets import Limit, Terms
+from palyra.runtime.forecasts import Forecast, RunForecast
 from palyra.transports.http import usage
 from palyra.transports.http.routes import Gives, Route
 
@@ -13,4 +15,14 @@ def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
 USAGE: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/usage", summary="what models were asked, and what it cost", handler=usage.used,
           query=usage.UsageQuery, gives=_json(usage.UsageList)),
+    Route(method="GET", path="/v1/usage/forecast", summary="what the month will have cost, by the trend", handler=usage.forecast,
+          query=usage.Whose, gives=_json(Forecast)),
+    Route(method="GET", path="/v1/usage/forecast/schedule", summary="what so many firings of a schedule will use",
+          handler=usage.schedule_forecast, query=usage.ScheduleQuery, gives=_json(RunForecast)),
+    Route(method="GET", path="/v1/budgets", summary="limits on what models may cost, and what is left of them",
+          handler=usage.list_budgets, gives=_json(usage.BudgetList)),
+    Route(method="PUT", path="/v1/budgets/{budget}", summary="set a limit, also in place of the one that has its name",
+          handler=usage.put_budget, scope="owner", body=Terms, gives=_json(Limit), errors=(409,)),
+    Route(method="DELETE", path="/v1/budgets/{budget}", summary="remove a limit", handler=usage.remove_budget, scope="owner",
+          gives=(Gives(204),), errors=(404, 409)),
 )  # fmt: skip
