@@ -669,4 +669,15 @@ MIGRATIONS = (
                 BEGIN SELECT raise(ABORT, 'a sealed segment is never forgotten'); END""",
         ),
     ),
+    Migration(
+        14,
+        "whose answers a suggestion was made from",
+        (
+            """CREATE TABLE learned_answers (
+                owner TEXT PRIMARY KEY,
+                position INTEGER NOT NULL,
+                looked_ms INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+        ),
+    ),
 )
