@@ -1861,6 +1861,8 @@ export interface Status {
   entries: number;
   incidents: number;
   unread: number;
+  incidents: number;
+  unread: number;
   notes: (string)[];
   started_ms: number;
   uptime_ms: number;

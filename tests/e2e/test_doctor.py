@@ -82,6 +82,7 @@ def test_what_a_person_sees_of_incidents_and_notices(tmp_path: Path) -> None:
         assert "are free for" in palyra(daemon.home, "incidents", "show", shown["incident_id"]).stdout
         assert b'palyra_incidents_open{domain="resource"} 1' in daemon.request("GET", "/metrics").body
         assert "unread" in palyra(daemon.home, "notices").stdout
+        assert "1 incident is open" in palyra(daemon.home, "status").stdout
         marked = palyra(daemon.home, "notices", "read")
         assert "marked as read" in marked.stdout
         assert daemon.get("/v1/notices")["notices"][-1]["read_ms"] > 0

@@ -31,6 +31,8 @@ class Status(Struct, frozen=True, kw_only=True):
     runs_working: int = 0
     watchers: int = 0
     entries: int = 0
+    incidents: int = 0
+    unread: int = 0
     notes: tuple[str, ...] = ()
     started_ms: int = 0
     uptime_ms: int = 0

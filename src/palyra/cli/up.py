@@ -141,5 +141,10 @@ def status(state: State) -> None:
     for problem in admin_client.policy(state.api).problems:
         shown = f"policy problem, so the last good rules are in force: {problem.file}:{problem.line}: {problem.message}"
         state.out.line(state.out.style(clean(shown), "yellow"))
+    if found.incidents:
+        shown = f"{words.counted(found.incidents, 'incident is', 'incidents are')} open: palyra incidents --open"
+        state.out.line(state.out.style(shown, "yellow"))
+    if found.unread:
+        state.out.line(state.out.style(f"{words.counted(found.unread, 'notice', 'notices')} unread: palyra notices", "dim"))
     for note in found.notes:
         state.out.line(state.out.style(clean(note), "dim"))

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from palyra.domain.errors import PalyraError
 from palyra.domain.tools import ToolSpec
-from palyra.journal import tape
+from palyra.journal import incidents, notices, tape
+from palyra.journal.database import Tx
 from palyra.transports.http.calls import HTML, METRICS, Answer, Call, Nothing, Parts, ok
 
 
@@ -55,6 +56,9 @@ class Status(Struct, frozen=True, kw_only=True):
     runs_working: int
     watchers: int
     entries: int
+    # Incidents that are not over, and what the caller was told and has not read.
+    incidents: int
+    unread: int
     notes: tuple[str, ...]
     started_ms: int
     uptime_ms: int
@@ -78,6 +82,11 @@ async def metrics(call: Call[Nothing, Nothing]) -> Answer:
 
 async def status(call: Call[Nothing, Nothing]) -> Answer:
     parts = call.parts
+
+    def query(tx: Tx) -> tuple[int, int, int]:
+        return tape.last_position(tx), sum(incidents.open_by_domain(tx).values()), notices.unread(tx, call.principal)
+
+    entries, wrong, unread = await parts.db.read(query)
     return ok(
         Status(
             version=parts.version,
@@ -89,7 +98,9 @@ async def status(call: Call[Nothing, Nothing]) -> Answer:
             tools=[spec.name for spec in parts.catalogue.specs()],
             runs_working=parts.runs.working,
             watchers=parts.hub.watchers,
-            entries=await parts.db.read(tape.last_position),
+            entries=entries,
+            incidents=wrong,
+            unread=unread,
             notes=parts.notes,
             started_ms=parts.started_ms,
             uptime_ms=parts.clock.now_ms() - parts.started_ms,
