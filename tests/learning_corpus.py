@@ -6,6 +6,8 @@ in pages, files and mails; nothing of that may ever be applied.
 
 from typing import Any, NamedTuple
 
+from palyra.domain.verdicts import Origin
+
 
 class Call(NamedTuple):
     """A call of the agent with what came back; `source`: it came from outside."""
@@ -24,6 +26,7 @@ class Run(NamedTuple):
     calls: tuple[Call, ...] = ()
     answer: str = "Done."
     source: str = ""
+    origin: Origin = "interactive"
 
 
 class Planted(NamedTuple):

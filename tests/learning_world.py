@@ -71,7 +71,11 @@ class World:
         self.clock.ms += 1_000
         heard = untrusted(run.source) if run.source else CLEAN
         label = labels.join([label, heard])
-        events: list[AnyEvent] = [RunAccepted(), InputReceived(submission_id=run_id, text=run.said, label=heard), RunStarted()]
+        events: list[AnyEvent] = [
+            RunAccepted(origin=run.origin),
+            InputReceived(submission_id=run_id, text=run.said, label=heard),
+            RunStarted(),
+        ]
         for call in run.calls:
             events += self._call(call, label)
             label = labels.join([label, untrusted(call.source)]) if call.source else label

@@ -8,10 +8,12 @@ import pytest
 from bench.learning import score
 
 from palyra.domain.budgets import Limit, Terms
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
+from palyra.domain.events import SessionRestored, ToolUndone
+from palyra.domain.ids import OWNER, SYSTEM_TAPE, CallId
 from palyra.domain.learning import BUDGET_TOKENS, MOST_CANDIDATES, Candidate, Threshold, Thresholds
 from palyra.domain.memory import NewMemory, Where
 from palyra.domain.messages import ModelRequest
+from palyra.domain.verdicts import Origin
 from palyra.journal import candidates, tape
 from palyra.models import estimate
 from palyra.models.scripted import Failure, ScriptedModel, Turn
@@ -235,6 +237,53 @@ def test_a_procedure_is_found_across_sessions_and_waits_for_a_person(tmp_path: P
             (candidate,) = (await world.reflect(second)).candidates
             assert (candidate.kind, candidate.state, len(candidate.runs)) == ("procedure", "pending_review", 2)
             assert {each.session_id for each in candidate.evidence} == {first.session_id, second.session_id}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("origin", "state"), [("interactive", "applied"), ("api", "pending_review"), ("child", ""), ("scheduled", "")]
+)
+def test_only_what_a_person_typed_is_applied_at_once_and_what_an_agent_or_a_schedule_said_is_no_word(
+    origin: Origin, state: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with learning_world(tmp_path) as world:
+            said = Run("Remember that my locker is number 17.", origin=origin)
+            found = (await world.reflect(await world.record(Conversation("one", (said,))))).candidates
+            assert [each.state for each in found] == ([state] if state else [])
+
+    run(scenario())
+
+
+def test_what_was_said_in_a_part_that_the_conversation_was_taken_back_from_is_not_learned(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with learning_world(tmp_path) as world:
+            session = await world.record(talk("Hello.", "Remember that my locker is number 17."))
+            head = await world.db.read(lambda tx: tape.head(tx, session.session_id))
+            back = SessionRestored(to_seq=5)
+            await world.db.write(lambda tx: tape.append(tx, session.session_id, OWNER, [back]))
+            await world.say(session, "I prefer tabs over spaces.")
+            assert head > 5
+            assert states((await world.reflect(session)).candidates) == [("I prefer tabs over spaces.", "pending_review")]
+
+    run(scenario())
+
+
+def test_what_was_undone_later_is_no_example_any_more(tmp_path: Path) -> None:
+    calls = (Call("fs.write", {"path": "a"}), Call("shell.run", {"command": "make test"}))
+
+    async def scenario() -> None:
+        async with learning_world(tmp_path) as world:
+            first = await world.record(Conversation("one", (Run("Publish the page", calls),)))
+            await world.reflect(first)
+            (done,) = await world.db.read(lambda tx: candidates.sequences(tx, OWNER, 10))
+            undone = ToolUndone(call_id=CallId("x"), changes=())
+            await world.db.write(lambda tx: tape.append(tx, first.session_id, OWNER, [undone], done.run_id))
+            await world.say(first, "Thanks.")
+            await world.reflect(first)
+            second = await world.record(Conversation("two", (Run("Publish the page again", calls),)))
+            assert (await world.reflect(second)).candidates == []
 
     run(scenario())
 

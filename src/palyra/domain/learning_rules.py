@@ -146,12 +146,13 @@ _FOR_ONE = _re(r"\b(?:in|for|to|with|on)\s+(?:this|that|the\s+(?:next|last|first
 
 
 class Said(NamedTuple):
-    """One input of a session, with where it stands."""
+    """One input of a session, with where it stands. `by_program`: nobody typed it, so it is a suggestion at most."""
 
     session_id: str
     seq: int
     position: int
     event: InputReceived
+    by_program: bool = False
 
 
 class _Claim(NamedTuple):
@@ -188,7 +189,9 @@ def _of_message(said: Said, told: Sequence[str]) -> list[Finding]:
         finding = of_sentence(sentence, said.event.label)
         if finding is not None:
             evidence = Evidence(said.session_id, said.seq, cut(sentence, _LONGEST), said.position)
-            found.append(_with(finding, evidence))
+            found.append(
+                msgspec.structs.replace(_with(finding, evidence), risk="medium") if said.by_program else _with(finding, evidence)
+            )
     return found
 
 

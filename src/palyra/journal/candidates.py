@@ -22,7 +22,8 @@ from palyra.journal.database import Tx
 _decode = msgspec.json.Decoder(Candidate).decode
 _encode = msgspec.json.encode
 # What a reflection reads of a tape.
-_READ = """('input.received', 'tool.proposed', 'tool.finished', 'tool.undone', 'run.completed', 'session.compacted')"""
+_READ = """('run.accepted', 'input.received', 'tool.proposed', 'tool.finished', 'tool.undone', 'run.completed',
+    'session.compacted', 'session.restored')"""
 # The kinds that the index on what was said knows.
 _SAID = "kind IN ('input.received', 'run.completed')"
 _MOST_ENTRIES = 2_000
@@ -193,13 +194,23 @@ def stretch(tx: Tx, session_id: str, run_id: str = "") -> Stretch:
         run_id=run_id,
         limit=_MOST_ENTRIES,
     )
-    lines = [Line(seq, position, run, events.decode(body)) for seq, position, run, body in rows]
+    lines = _still_counts([Line(seq, position, run, events.decode(body)) for seq, position, run, body in rows])
+    full = len(rows) == _MOST_ENTRIES
     ends = [at for at, line in enumerate(lines) if isinstance(line.event, events.RunCompleted)]
     if not ends:
         # So many entries of one run that its end is not among them: it is passed over, or nothing would ever be read again.
-        return Stretch(session_id, (), lines[-1].seq if len(lines) == _MOST_ENTRIES else begin, len(lines) == _MOST_ENTRIES)
+        return Stretch(session_id, (), int(rows[-1][0]) if full else begin, full)
     kept = lines[: ends[-1] + 1]
-    return Stretch(session_id, tuple(kept), kept[-1].seq, len(lines) == _MOST_ENTRIES)
+    return Stretch(session_id, tuple(kept), kept[-1].seq, full)
+
+
+def _still_counts(lines: list[Line]) -> list[Line]:
+    """Without what was said in parts of a conversation that it was taken back from."""
+    for line in lines:
+        back = line.event
+        if isinstance(back, events.SessionRestored) and back.conversation:
+            lines = [each for each in lines if not back.to_seq < each.seq < line.seq]
+    return lines
 
 
 def shortened(whole: Stretch, last_input: int) -> Stretch:
@@ -281,18 +292,34 @@ def keep_sequence(tx: Tx, owner: str, done: Done, most: int) -> None:
     )
 
 
-def answers_since(tx: Tx) -> int:
-    """The position of the newest answer to an approval that no suggestion was made from yet, or 0."""
+def forget_sequence(tx: Tx, run_id: str) -> None:
+    """What a run did was undone: it is no example."""
+    tx.run("DELETE FROM sequences WHERE run_id = :run_id", run_id=run_id)
+
+
+def answers_since(tx: Tx, owner: str, every_ms: int) -> int:
+    """The position of this owner's newest answer to an approval that no suggestion was made from; 0 if one was made lately."""
+    looked = tx.one("SELECT position, looked_ms FROM learned_answers WHERE owner = :owner", owner=owner)
+    if looked is not None and looked[1] + every_ms > tx.now_ms:
+        return 0
     row = tx.one(
-        """SELECT max(position) FROM entries WHERE kind = 'approval.resolved'
+        """SELECT max(position) FROM entries WHERE kind = 'approval.resolved' AND principal = :owner
             AND kind IN ('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')
-            AND position > (SELECT answers_position FROM learning_state)"""
+            AND position > coalesce(:position, (SELECT answers_position FROM learning_state))""",
+        owner=owner,
+        position=looked[0] if looked else None,
     )
     return int(row[0]) if row and row[0] else 0
 
 
-def mark_answers(tx: Tx, position: int) -> None:
-    tx.run("UPDATE learning_state SET answers_position = max(answers_position, :position)", position=position)
+def mark_answers(tx: Tx, owner: str, position: int) -> None:
+    tx.run(
+        """INSERT INTO learned_answers (owner, position, looked_ms) VALUES (:owner, :position, :now)
+        ON CONFLICT (owner) DO UPDATE SET position = :position, looked_ms = :now""",
+        owner=owner,
+        position=position,
+        now=tx.now_ms,
+    )
 
 
 def seq_of(tx: Tx, position: int) -> int:

@@ -153,7 +153,7 @@ class Extractor:
             content=content,
             confidence_bps=max(0, bps),
             evidence=(Evidence(said.session_id, said.seq, cut(quote, 300), said.position),),
-            risk="high" if suspicion.commands(content, by_a_person=False) else "low",
+            risk="high" if suspicion.commands(content, by_a_person=False) else "medium" if said.by_program else "low",
             label=said.event.label,
             memory_kind="preference" if claim.kind == "preference" else "fact",
             about=learning_rules.about(content),

@@ -3,10 +3,11 @@
 The rule: reading changes nothing, and untrusted text is at most a suggestion, never a reason to apply something.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from palyra.domain import labels, learning_procedures, learning_rules
-from palyra.domain.events import InputReceived, SessionCompacted
+from palyra.domain.events import InputReceived, RunAccepted, SessionCompacted, ToolUndone
 from palyra.domain.learning import Evidence, Finding
 from palyra.domain.learning_procedures import Done
 from palyra.domain.learning_rules import Said
@@ -27,11 +28,14 @@ _APPROVED_BPS, _AGAIN_BPS, _MOST_BPS, _DENIED_NEAR_BPS = 8_500, 300, 9_500, 500
 
 
 def inputs_of(stretch: Stretch) -> list[Said]:
-    return [
-        Said(stretch.session_id, line.seq, line.position, line.event)
-        for line in stretch.lines
-        if isinstance(line.event, InputReceived)
-    ]
+    """What people said. What a schedule or an agent that started another one put in is nobody's word about anything."""
+    origins = {line.run_id: line.event.origin for line in stretch.lines if isinstance(line.event, RunAccepted)}
+    found = []
+    for line in stretch.lines:
+        origin = origins.get(line.run_id, "api")
+        if isinstance(line.event, InputReceived) and origin in ("interactive", "api"):
+            found.append(Said(stretch.session_id, line.seq, line.position, line.event, by_program=origin == "api"))
+    return found
 
 
 def said(stretch: Stretch) -> list[Finding]:
@@ -59,6 +63,11 @@ def sequences_of(stretch: Stretch) -> list[Done]:
     return [each for each in found if each is not None]
 
 
+def undone(stretch: Stretch) -> set[str]:
+    """Runs of which something was undone."""
+    return {line.run_id for line in stretch.lines if isinstance(line.event, ToolUndone) and line.run_id}
+
+
 def procedures(new: Sequence[Done], before: Sequence[Done]) -> list[Finding]:
     """What was done again: the best of each new run with those before it."""
     found: dict[str, Finding] = {}
@@ -73,9 +82,7 @@ def procedures(new: Sequence[Done], before: Sequence[Done]) -> list[Finding]:
 
 async def permits(db: Database, owner: str, policies: PolicySet, now_ms: int) -> list[Finding]:
     """Permits that would have spared this owner what they approved again and again. Long: it is done on a thread."""
-    from palyra.domain import hands
-
-    return await hands.everyday.do(_permits, db, owner, policies, now_ms)
+    return await asyncio.to_thread(_permits, db, owner, policies, now_ms)
 
 
 def _permits(db: Database, owner: str, policies: PolicySet, now_ms: int) -> list[Finding]:

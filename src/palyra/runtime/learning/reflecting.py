@@ -31,6 +31,9 @@ from palyra.runtime.tasks import NotNow
 
 log = logging.getLogger("palyra.learning")
 
+# Answers to approvals are gone through for suggestions at most so often.
+_SUGGEST_MS = 3_600_000
+
 
 class Reflected(Struct, frozen=True, kw_only=True):
     """What a reflection found. `found_by` is who read; `note` says why a model that is configured did not."""
@@ -95,7 +98,7 @@ class Reflecting:
         stretch = await self._db.read(lambda tx: candidates.stretch(tx, session.session_id, run_id))
         holder = f"reflection {self._clock.new_id()}"
         try:
-            reading = await self._read(session, stretch, holder)
+            reading = await self._read(session, stretch, holder, demanded=bool(run_id))
             kept = await self._memory.within(partial(self._keep, session=session, reading=reading, run_id=run_id))
         finally:
             self._budgets.release(holder)
@@ -103,7 +106,7 @@ class Reflecting:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    async def _read(self, session: Session, stretch: Stretch, holder: str) -> _Reading:
+    async def _read(self, session: Session, stretch: Stretch, holder: str, *, demanded: bool) -> _Reading:
         # They bring along what only a reflection needs.
         from palyra.runtime.learning import reading as read
 
@@ -117,7 +120,9 @@ class Reflecting:
         before = await self._db.read(lambda tx: candidates.sequences(tx, session.owner, read.MOST_SEQUENCES))
         found.sequences = read.sequences_of(found.stretch)
         found.findings += await everyday.do(read.procedures, found.sequences, before)
-        found.answers = await self._db.read(candidates.answers_since)
+        # On demand at once; by itself not for every answer anew.
+        every_ms = 0 if demanded else _SUGGEST_MS
+        found.answers = await self._db.read(lambda tx: candidates.answers_since(tx, session.owner, every_ms))
         if found.answers:
             found.findings += await read.permits(self._db, session.owner, self._policy.current, self._clock.now_ms())
         return found
@@ -142,8 +147,8 @@ class Reflecting:
 
     def _keep(self, tx: Tx, session: Session, reading: _Reading, run_id: str) -> list[Candidate]:
         from palyra.runtime.learning import applying
+        from palyra.runtime.learning import reading as read
         from palyra.runtime.learning.keeping import Keeper
-        from palyra.runtime.learning.reading import MOST_SEQUENCES
 
         where = Where(principal=session.owner, channel=session.channel, session=session.session_id, workspace=session.workspace)
         keeper = Keeper(
@@ -155,12 +160,14 @@ class Reflecting:
             run_id,
         )
         kept = keeper.keep(reading.findings)
+        for undone in read.undone(reading.stretch):
+            candidates.forget_sequence(tx, undone)
         for done in reading.sequences:
-            candidates.keep_sequence(tx, session.owner, done, MOST_SEQUENCES)
+            candidates.keep_sequence(tx, session.owner, done, read.MOST_SEQUENCES)
         if reading.used is not None:
             tape.append(tx, SYSTEM_TAPE, session.owner, [reading.used])
         if reading.answers:
-            candidates.mark_answers(tx, reading.answers)
+            candidates.mark_answers(tx, session.owner, reading.answers)
         if not run_id:
             candidates.mark_read(tx, session.session_id, reading.stretch.upto_seq)
             if reading.stretch.more:
