@@ -5,6 +5,7 @@ import { ChatPage } from "./chat/page";
 import { access, online } from "./core/api";
 import { href, page } from "./core/router";
 import { openTitle, pending } from "./core/store";
+import { visible } from "./core/words";
 import { ApprovalsPage } from "./pages/approvals";
 import { LoginPage } from "./pages/login";
 import { MemoryPage } from "./pages/memory";
@@ -32,7 +33,7 @@ export function App(): VNode {
   const place = PLACES[page.value];
   const asks = pending.value.length;
   useEffect(() => {
-    const name = page.value === "chat" ? openTitle.value || "Chat" : (place?.words ?? "Palyra");
+    const name = page.value === "chat" ? visible(openTitle.value) || "Chat" : (place?.words ?? "Palyra");
     document.title = `${asks ? `(${asks}) ` : ""}${name} · Palyra`;
   });
   if (access.value === "out" || page.value === "login") return <><Offline /><LoginPage /></>;

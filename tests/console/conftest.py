@@ -13,6 +13,8 @@ from tests.daemon import DaemonProcess, start
 
 WRITE = {"name": "fs.write", "arguments": {"path": "plan.txt", "content": "one\ntwo\n"}}
 
+WAITS = "echo first line; while [ ! -e go ]; do sleep 0.05; done; echo second line"
+
 
 def script(folder: Path) -> dict[str, Any]:
     """What is said sets off what is answered. `slow` and `long` wait in mid-sentence for a file of their name."""
@@ -31,6 +33,7 @@ def script(folder: Path) -> dict[str, Any]:
         ],
         "never": [{"text": ["Never will this be ", "done."], "hold": str(folder / "never"), "hold_after": 1}],
         "write": [{"text": "I write.", "calls": [WRITE]}, {"text": "It is settled."}],
+        "shell": [{"text": "I run it.", "calls": [{"name": "shell.run", "arguments": {"command": WAITS}}]}, {"text": "It ran."}],
         "two": [
             {"calls": [{"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}} for name in ("a", "b")]},
             {"text": "Both are settled."},

@@ -59,6 +59,15 @@ def test_every_page_is_fit_for_everyone_also_on_a_phone(browser: Browser, daemon
             assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, name
 
 
+def test_nothing_moves_for_who_wants_no_motion(browser: Browser, daemon: DaemonProcess) -> None:
+    with person(browser, daemon, reduced_motion="reduce") as somebody:
+        page = somebody.log_in()
+        say(page, "never")
+        expect(page.locator(".working i").first).to_be_visible()
+        assert page.evaluate("getComputedStyle(document.querySelector('.working i')).animationName") == "none"
+        daemon.post("/v1/stop")
+
+
 def test_the_theme_is_chosen_and_kept(somebody: Person) -> None:
     page = somebody.log_in("/#/settings")
     page.get_by_role("button", name="Dark").click()
@@ -108,6 +117,8 @@ def test_tabs_go_on_by_themselves_after_the_daemon_was_killed(browser: Browser, 
             expect(tab.get_by_text("The beginning is here, and the end.")).to_be_visible()
             expect(tab.get_by_role("alert")).to_have_count(0)
             expect(tab.get_by_role("article", name="Palyra")).to_have_count(1)
+            expect(tab.locator(".meter .badge")).to_have_text("done")
+        assert len({tab.get_by_role("log").inner_text() for tab in tabs}) == 1, "every tab shows the same"
         say(tabs[1], "hello")
         for tab in tabs:
             expect(tab.get_by_role("article", name="Palyra").last.locator("strong")).to_have_text("the script")

@@ -87,6 +87,27 @@ def test_while_it_works_one_can_say_how_a_message_joins(somebody: Person) -> Non
     ended(page)
 
 
+def test_a_step_is_a_card_with_what_it_does_while_it_does_it(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "shell")
+    page.get_by_role("button", name="Allow once").click()
+    step = page.get_by_role("article", name="Step: run a command")
+    expect(step.locator(".output")).to_contain_text("first line")
+    expect(step.locator("summary .badge")).to_have_text("working")
+    (somebody.daemon.workspace / "go").touch()
+    expect(step.locator("summary .badge")).to_have_text("done")
+    expect(step.locator(".output")).to_contain_text("second line")
+    facts = step.locator(".facts")
+    expect(facts).to_contain_text("shell.run")
+    expect(facts).to_contain_text(re.compile(r"\d ms|\d s"))
+    expect(facts).to_contain_text("sandbox")
+    expect(facts).to_contain_text(re.compile(r"\d in, \d+ out"))
+    expect(facts).to_contain_text("private")
+    expect(facts).to_contain_text("you allowed it")
+    expect(step.locator(".code").first).to_contain_text("echo first line")
+    (somebody.daemon.workspace / "go").unlink()
+
+
 def test_code_can_be_copied(somebody: Person) -> None:
     somebody.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = somebody.log_in()

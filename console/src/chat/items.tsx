@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { Conversation, Item, NoticeItem, ReplyItem, ToolItem, UserItem } from "../core/conversation";
 import { href } from "../core/router";
-import { count, lasting, money, size, toolWords, visible, when } from "../core/words";
+import { calm, count, lasting, money, size, toolWords, visible, when } from "../core/words";
 import { Code, Copy, Diff, Output } from "../ui/code";
 import { Markdown } from "../ui/markdown";
 import { Badge, Labels, Problem } from "../ui/parts";
@@ -31,7 +31,7 @@ function User({ item, conversation, shared }: { tick: number; item: UserItem; co
   const takeBack = () => void post(`/v1/runs/${item.runId}/cancel`, {}).catch((failure: unknown) => setError(wordsOf(failure)));
   return (
     <article class="user" aria-label="You">
-      <div class="bubble" dir="auto">{event.text}</div>
+      <div class="bubble" dir="auto">{calm(event.text)}</div>
       <Attached attachments={event.attachments ?? []} sessionId={conversation.id} />
       {(event.references?.length ?? 0) > 0 && (
         <div class="row">{event.references!.map((each) => <Badge title={each.note}><bdi>@{each.kind}{each.target ? `:${visible(each.target)}` : ""}</bdi>{each.truncated ? " (part)" : ""}</Badge>)}</div>
@@ -183,7 +183,7 @@ function Changes({ item, conversation }: { tick: number; item: ToolItem; convers
 function Notice({ item, conversation }: { tick: number; item: NoticeItem; conversation: Conversation }): VNode {
   return (
     <div class={`notice ${item.tone}`}>
-      <span dir="auto">{item.text}</span>
+      <bdi>{visible(item.text)}</bdi>
       {item.link && <a href={href("chat", item.link.session)}>{item.link.words}</a>}
       {item.retry && conversation.items.value.at(-1) === item && <button type="button" class="quiet small" onClick={() => void retry(conversation)}>Try again</button>}
     </div>

@@ -6,7 +6,7 @@ import { get, wordsOf } from "../core/api";
 import type { Conversation } from "../core/conversation";
 import { argument, href } from "../core/router";
 import { close, listed, moreSessions, open, openError, openTitle, pending, sessions, show, showEarlier, showMoreSessions, status } from "../core/store";
-import { ago, count, lasting, money } from "../core/words";
+import { ago, count, lasting, money, visible } from "../core/words";
 import { Badge, Empty, Problem, spoken } from "../ui/parts";
 import type { Said, SaidPage } from "../types";
 import { Composer } from "./composer";
@@ -57,7 +57,7 @@ function SessionList({ current }: { current: string }): VNode {
         {named.map((each) => (
           <li key={each.session_id}>
             <a href={href("chat", each.session_id)} aria-current={each.session_id === current ? "page" : undefined}>
-              <span class="session-title" dir="auto">{each.title || "Untitled"}</span>
+              <bdi class="session-title">{visible(each.title || "Untitled")}</bdi>
               <span class="hint">{ago(each.updated_ms)}</span>
               {waiting.value.has(each.session_id) ? <Badge tone="warn">asks you</Badge> : each.active ? <Badge tone="good">working</Badge> : null}
             </a>
@@ -65,7 +65,7 @@ function SessionList({ current }: { current: string }): VNode {
         ))}
         {found?.filter((each) => !named.some((row) => row.session_id === each.session_id)).map((each) => (
           <li key={`${each.session_id}${each.seq}`}>
-            <a href={href("chat", each.session_id)}><span class="session-title" dir="auto">{each.title || "Untitled"}</span><span class="hint" dir="auto">{each.snippet}</span></a>
+            <a href={href("chat", each.session_id)}><bdi class="session-title">{visible(each.title || "Untitled")}</bdi><bdi class="hint">{visible(each.snippet)}</bdi></a>
           </li>
         ))}
       </ul>
@@ -110,7 +110,7 @@ function SessionHead({ conversation }: { conversation: Conversation }): VNode {
   return (
     <header class="session-head">
       <a class="back quiet button" href={href("chat")} aria-label="All sessions">‹</a>
-      <h1 class="unseen">{title}</h1>
+      <h1 class="unseen">{visible(title)}</h1>
       <input class="title" aria-label="Name of this session" key={title} defaultValue={title} dir="auto" onBlur={(event) => renamed(event.currentTarget)} onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()} />
       <Meter conversation={conversation} />
       <a class="button quiet small" href={href("timeline", conversation.id)}>Timeline</a>

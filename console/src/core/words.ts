@@ -39,6 +39,13 @@ export function visible(text: string): string {
   return text.replace(UNSEEN, (found) => `⟨${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
+const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text that somebody reads and does not decide about: only what turns text around for good becomes a mark. Marks that Arabic and Hebrew need stay. */
+export function calm(text: string): string {
+  return text.replace(TURNING, (found) => `⟨${found.codePointAt(0)!.toString(16).toUpperCase()}⟩`);
+}
+
 const SOURCES: Record<string, string> = {
   "fs.read": "read a file",
   "fs.write": "write a file",

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX, VNode } from "preact";
 import { memo } from "preact/compat";
 import { useRef } from "preact/hooks";
+import { calm } from "../core/words";
 import { Code } from "./code";
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
@@ -46,7 +47,7 @@ const Piece = memo(({ text }: { text: string }) => <>{blocks(text.split("\n"), 0
 /** `live`: more is to come. The last piece is then drawn plainly: colouring code anew with every word would be slow. */
 export function Markdown({ text, live = false }: { text: string; live?: boolean }): VNode {
   const cutter = useRef<Pieces | undefined>(undefined);
-  const { done, open } = (cutter.current ??= new Pieces()).of(text);
+  const { done, open } = (cutter.current ??= new Pieces()).of(calm(text));
   return (
     <div class="prose" dir="auto">
       {done.map((each, at) => <Piece key={at} text={each} />)}
@@ -145,20 +146,32 @@ function inline(text: string, depth = 0): ComponentChildren[] {
     end = found.index + found[0].length;
     const [whole, , code, label, target, strong, struck, starred, lined] = found;
     if (code !== undefined) out.push(<code>{code.trim() || code}</code>);
-    else if (target !== undefined) out.push(<Link target={target}>{label ? inline(label, depth + 1) : target}</Link>);
+    else if (target !== undefined) out.push(<Link target={target} words={label ?? ""}>{label ? inline(label, depth + 1) : target}</Link>);
     else if (strong !== undefined) out.push(<strong>{inline(strong, depth + 1)}</strong>);
     else if (struck !== undefined) out.push(<s>{inline(struck, depth + 1)}</s>);
     else if (starred ?? lined) out.push(<em>{inline((starred ?? lined)!, depth + 1)}</em>);
-    else out.push(<Link target={whole}>{whole}</Link>);
+    else out.push(<Link target={whole} words="">{whole}</Link>);
   }
   if (end < text.length) out.push(text.slice(end));
   return out;
 }
 
-/** Only addresses of the web and of mail lead anywhere; the title says where, whatever the words say. Images are links: nothing is loaded. */
-function Link({ target, children }: { target: string; children: ComponentChildren }): JSX.Element {
+const LOOKS_LIKE_A_SITE = /^\s*(?:https?:\/\/)?([\w-]+(?:\.[\w-]+)+)/i;
+
+function siteOf(target: string): string {
+  try {
+    return new URL(target).host;
+  } catch {
+    return "";
+  }
+}
+
+/** Only addresses of the web and of mail lead anywhere, and words that name another site than they lead to are put right. Images are links: nothing is loaded. */
+function Link({ target, words, children }: { target: string; words: string; children: ComponentChildren }): JSX.Element {
   if (!/^(https?:\/\/|mailto:)/i.test(target)) return <span class="dead-link">{children} ({target})</span>;
+  const named = LOOKS_LIKE_A_SITE.exec(words)?.[1]?.toLowerCase();
+  const site = siteOf(target);
   return (
-    <a href={target} target="_blank" rel="noopener noreferrer" title={target}>{children}</a>
+    <><a href={target} target="_blank" rel="noopener noreferrer" title={target}>{children}</a>{named && site && named !== site ? <span class="dead-link"> (leads to {site})</span> : null}</>
   );
 }
