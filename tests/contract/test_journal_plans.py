@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from palyra.domain.errors import NotFound
-from palyra.journal import approvals, memory, runs, sessions, tape, turns, workspace
+from palyra.journal import approvals, incidents, memory, notices, runs, sessions, tape, tasks, turns, workspace
 from palyra.journal.database import Connection, Tx
 from palyra.journal.sqlite import Sqlite
 from tests.journals import new_id
@@ -34,6 +34,16 @@ QUERIES: dict[str, Callable[[Tx], Any]] = {
     "indexing what was said": lambda tx: turns.index(tx, 5),
     "passages without a vector": lambda tx: turns.unembedded(tx, 5),
     "items without a vector": lambda tx: memory.unembedded(tx, 5),
+    "runs that nobody says to be alive": lambda tx: runs.silent(tx, 5, 9),
+    "messages that nobody begins": lambda tx: runs.unbegun(tx, 5, 9),
+    "approvals that wait": lambda tx: approvals.pending_since(tx, 5, 9),
+    "silent tasks": lambda tx: tasks.silent(tx, 5, 9),
+    "open incidents": incidents.opened,
+    "an open incident": lambda tx: incidents.find_open(tx, "k"),
+    "notices": lambda tx: notices.listing(tx, "p"),
+    "unread notices": lambda tx: notices.unread(tx, "p"),
+    "notices behind a position": lambda tx: notices.told_after(tx, 5),
+    "open incidents by domain": incidents.open_by_domain,
     "effects of a session": lambda tx: workspace.effects_of_session(tx, "s"),
 }
 
