@@ -11,6 +11,7 @@ import msgspec
 
 from palyra import config
 from palyra.config import Chosen, Config, Loaded
+from palyra.config import channels as channel_settings
 from palyra.config import mcp as mcp_settings
 from palyra.config import spending as spending_settings
 from palyra.domain.errors import PalyraError
@@ -24,6 +25,7 @@ from palyra.journal.database import Database
 from palyra.journal.sqlite_files import fold_log
 from palyra.models.embedding import LocalEmbedder
 from palyra.models.http import HttpClient
+from palyra.parts import channels as parts_channels
 from palyra.parts import learning as parts_learning
 from palyra.parts import models as parts_models
 from palyra.parts import schedules as parts_schedules
@@ -41,6 +43,7 @@ from palyra.runtime.assembly import Assembler
 from palyra.runtime.attachments import Attachments
 from palyra.runtime.budgets import Budgets
 from palyra.runtime.by_hand import ByHand
+from palyra.runtime.channels.channels import Channels
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.children import Children
 from palyra.runtime.clock import Clock
@@ -69,6 +72,7 @@ from palyra.runtime.reference_kinds import Kinds
 from palyra.runtime.references import References
 from palyra.runtime.replay.replays import Replays
 from palyra.runtime.restoring import Restoring
+from palyra.runtime.retention import Retention, RetentionSettings
 from palyra.runtime.rewind import Rewinding
 from palyra.runtime.routing import Models
 from palyra.runtime.rules import Rules
@@ -118,6 +122,7 @@ class Daemon:
     runs: Runs
     answers: Answers
     gateway: Gateway
+    retention: Retention
     children: Children
     tasks: Tasks
     task_verbs: TaskVerbs
@@ -139,6 +144,7 @@ class Daemon:
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
+    channels: Channels
     notices: Notices
     incidents: Incidents
     watchdog: Watchdog
@@ -167,6 +173,7 @@ class Daemon:
     async def close(self) -> None:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
+        await self.channels.close()
         self.watchdog.close()
         await self.restoring.close()
         await self.replays.close()
@@ -232,7 +239,7 @@ async def start(
     incidents = Incidents(db, notices, redactor, clock)
     most_output = given.models.max_output_tokens
     budgets = Budgets(db, models.prices, notices, clock, most_output=most_output, limits=spending_settings.limits(given))
-    compacting = parts_models.compacting(ground, lives, models, checkpoints)
+    compacting = parts_models.compacting(ground, lives, models, budgets, checkpoints)
     assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor)
     settings, gallery = _settings(given), Gallery(db)
     spending = Spending(db, models, budgets, clock, settings)
@@ -258,6 +265,19 @@ async def start(
     default_workspace = given.workspace.root or here(ground.forbidden)
     sessions = Sessions(db, runs, redactor, clock, default_workspace=default_workspace, forbidden_roots=ground.forbidden)
     restoring = Restoring(db, runs, checkpoints, clock)
+    channels = parts_channels.channels(
+        ground,
+        env,
+        gateway=gateway,
+        sessions=sessions,
+        answers=answers,
+        judging=judging,
+        policy=policy,
+        catalogue=catalogue,
+        memory=memory,
+        models=models,
+        notices=notices,
+    )
 
     # What is done behind everybody's back, kind by kind.
     tasks = Tasks(db, redactor, clock)
@@ -265,6 +285,11 @@ async def start(
         ground, tasks, gateway, sessions, answers, notices, enclosures.attachments, runs, catalogue, models
     )
     learning, feeder = parts_learning.learning(ground, memory, policy, models, budgets, notices, shelf, tasks)
+
+    days = given.retention
+    old = RetentionSettings(days.sessions_after_days, days.unused_files_after_days)
+    retention = Retention(db, clock, home / "journal.db", old)
+    retention.register(tasks)
 
     # Who looks after all of it.
     health = Health(
@@ -291,10 +316,12 @@ async def start(
         feeder.ended()
     await gateway.start()
     await children.go_on()
+    await retention.start()
     tasks.start()
     await timekeeping.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
+    await channels.apply(channel_settings.channels(given), router_on=given.channel_router.enabled)
     health.watchdog.start()
     return Daemon(
         loaded=loaded,
@@ -314,6 +341,7 @@ async def start(
         runs=runs,
         answers=answers,
         gateway=gateway,
+        retention=retention,
         children=children,
         tasks=tasks,
         task_verbs=TaskVerbs(db, tasks),
@@ -335,6 +363,7 @@ async def start(
         shelf=shelf,
         jobs=jobs,
         mcp=mcp,
+        channels=channels,
         notices=notices,
         incidents=incidents,
         watchdog=health.watchdog,
@@ -375,7 +404,7 @@ async def _watch_policies(db: Database, policy: PolicyStore, shadow: PolicyStore
 
 
 # What takes effect without a restart; everything else is said to need one.
-_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.", "healing.")
+_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.", "healing.", "channels.", "channel_router.")
 
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
@@ -390,6 +419,7 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
     daemon.watchdog.use(healing(fresh.config, daemon.chosen))
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
+    await daemon.channels.apply(channel_settings.channels(fresh.config), router_on=fresh.config.channel_router.enabled)
     daemon.budgets.configure(spending_settings.limits(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     daemon.reloaded.update((key, after.get(key)) for key in live)

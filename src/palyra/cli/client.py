@@ -147,8 +147,11 @@ def search(api: Api, words: str, limit: int, *, semantic: bool) -> SaidPage:
     return api.get("/v1/sessions/search", SaidPage, q=words, limit=limit, semantic=semantic)
 
 
-def change(api: Api, session_id: str, *, title: str | None = None, archived: bool | None = None) -> Session:
-    body = {key: value for key, value in (("title", title), ("archived", archived)) if value is not None}
+def change(
+    api: Api, session_id: str, *, title: str | None = None, archived: bool | None = None, kept: bool | None = None
+) -> Session:
+    given = (("title", title), ("archived", archived), ("kept", kept))
+    body = {key: value for key, value in given if value is not None}
     return api.patch(f"/v1/sessions/{checked(session_id)}", Session, body)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from palyra.cli import admin_client, client, daemon_process, discovery, entry_lines, exits, naming, words
+from palyra.cli import admin_client, client, daemon_process, discovery, entry_lines, exits, naming, retention_client, words
 from palyra.cli.admin_client import BackedUp, Verified
 from palyra.cli.commands import group, verb
 from palyra.cli.http import Message, Stopped
@@ -21,7 +21,7 @@ from palyra.domain.events import Entry
 
 _BACKUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,96}", re.ASCII)
 
-journal = group("journal", "The history: show, verify, export, back up, restore.")
+journal = group("journal", "The history: show, verify, export, back up, restore, clean up.")
 
 
 @verb(journal, "show", help="Show entries of a session, or one entry by its position in the journal.")
@@ -78,6 +78,38 @@ def verify(state: State, file: Path | None, offline: bool) -> int:
     else:
         _report(state, report)
     return exits.OK if report.ok else exits.FAILED
+
+
+@verb(journal, "segments", help="List the sealed files that hold sessions which were put away.")
+def segments(state: State) -> None:
+    found = retention_client.segments(state.api)
+    if state.out.as_json:
+        state.out.json({"segments": found})
+        return
+    if not found:
+        state.out.line("nothing was put away yet: `palyra sessions archive-old` does it")
+        return
+    rows = [
+        [each.segment_id[:16], words.ago(each.created_ms), str(each.tapes), str(each.entries), words.size(each.bytes)]
+        for each in found
+    ]
+    state.out.table(["segment", "sealed", "sessions", "entries", "size"], rows, right=["sessions", "entries", "size"])
+
+
+@verb(journal, "clean", help="Remove stored files that nothing names, and look after the database file, without stopping.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def clean_up(state: State, dry_run: bool) -> None:
+    done = retention_client.clean(state.api, dry_run=dry_run)
+    if state.out.as_json:
+        state.out.json(done)
+        return
+    gone = "would be removed" if dry_run else "removed"
+    state.out.line(f"{done.artifacts.artifacts} stored files that nothing names {gone}, {words.size(done.artifacts.bytes)}")
+    if done.file is not None:
+        state.out.line(
+            f"{words.size(done.file.released_bytes)} given back to the disk, {words.size(done.file.free_bytes)} free in the file, "
+            f"{words.size(done.file.log_bytes)} in its log"
+        )
 
 
 def verify_file(path: Path) -> Iterator[int | Verified]:

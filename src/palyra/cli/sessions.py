@@ -2,7 +2,7 @@
 
 import click
 
-from palyra.cli import client, compacting, entry_lines, naming, words
+from palyra.cli import client, compacting, entry_lines, naming, retention_client, words
 from palyra.cli.calls import Calls
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
@@ -99,6 +99,42 @@ def unarchive(state: State, session_id: str) -> None:
     _tell(state, client.change(state.api, naming.session(state.api, session_id), archived=False))
 
 
+@verb(sessions, "keep", help="Never put a session away, however old it gets.")
+@click.argument("session_id")
+@click.option("--remove", is_flag=True, help="Treat it like the others again.")
+def keep(state: State, session_id: str, remove: bool) -> None:
+    _tell(state, client.change(state.api, naming.session(state.api, session_id), kept=not remove))
+
+
+@verb(sessions, "archive-old", help="Put sessions that were not used for long into sealed segments.")
+@click.option("--days", type=click.IntRange(1, 36_500), help="Not used for so many.  [default: retention.sessions_after_days]")
+@click.option("--dry-run", is_flag=True, help="Only show which that would be.")
+def archive_old(state: State, days: int | None, dry_run: bool) -> None:
+    report = retention_client.archive_old(state.api, days, dry_run=dry_run)
+    if state.out.as_json:
+        state.out.json(report)
+        return
+    if not report.days:
+        state.out.line("sessions stay for ever: set retention.sessions_after_days, or say --days N")
+        return
+    if report.sessions:
+        rows = [
+            [each.session_id, one_line(each.title, 50), words.ago(each.updated_ms), str(each.entries)] for each in report.sessions
+        ]
+        state.out.table(["session", "title", "used", "entries"], rows, right=["entries"])
+    what = f"{len(report.sessions)} sessions with {report.entries} entries, {words.size(report.bytes)}"
+    if dry_run:
+        state.out.line(f"{what}, would be put away")
+    else:
+        state.out.line(f"{what}, put away into {len(report.segments)} segments of {words.size(report.sealed_bytes)}")
+
+
+@verb(sessions, "restore", help="Bring a session back that was put away.")
+@click.argument("session_id")
+def restore(state: State, session_id: str) -> None:
+    _tell(state, retention_client.restore(state.api, client.checked(session_id)))
+
+
 @verb(sessions, "title", help="Name a session.")
 @click.argument("session_id")
 @click.argument("title")
@@ -191,7 +227,8 @@ def _tell(state: State, session: Session) -> None:
     facts = [
         f"in {one_line(session.workspace)}" if session.workspace else "",
         f"used {words.ago(session.updated_ms)}",
-        "archived" if session.archived else "",
+        "put away" if session.segment_id else "archived" if session.archived else "",
+        "kept" if session.kept else "",
         f"branched from {session.parent_id} at {session.parent_seq}" if session.parent_id else "",
         f"a subagent of run {session.parent_run_id}" if session.parent_run_id else "",
     ]

@@ -74,6 +74,31 @@ class McpServer(Section, frozen=True, kw_only=True):
     trusted: Annotated[bool, says("believe what it says about the effects of its tools")] = False
 
 
+class ChannelRouter(Section, frozen=True, kw_only=True):
+    enabled: Annotated[bool, says("hear what is written in chats; false: every message is refused, on every channel")] = True
+
+
+class Channel(Section, frozen=True, kw_only=True):
+    kind: Annotated[str, says("the platform: `palyra channels add` lists them")] = ""
+    enabled: Annotated[bool, says("whether it is connected")] = True
+    settings: Annotated[Words, says('what its platform needs, "name=value"; a secret as "name=vault:NAME", env: or file:')] = ()
+    allow: Annotated[Words, says("senders who are heard without pairing; if there are any, nobody else is but who is paired")] = ()
+    deny: Annotated[Words, says("senders who are not heard")] = ()
+    direct: Annotated[Literal["deny", "pairing", "allow"], says("direct messages of people who are not paired")] = "pairing"
+    groups: Annotated[Literal["paired", "allow"], says("who is heard in groups: who is paired or listed, or anybody")] = "paired"
+    mention: Annotated[bool, says("in groups, answer only if mentioned")] = True
+    names: Annotated[Words, says("what counts as a mention, beside the account's own name")] = ("@palyra",)
+    broadcast: Annotated[
+        Literal["deny", "mention_only", "allow"], says("messages to everyone: refused, only if mentioned, or taken and answered so")
+    ] = "mention_only"
+    isolate_session_by_sender: Annotated[bool, says("in groups, a session for each sender; false: the group shares one")] = True
+    per_minute: Annotated[int, says("messages a sender may send in a minute", least=1)] = 30
+    waiting: Annotated[int, says("messages of a sender that may be under way", least=1)] = 8
+    concurrency: Annotated[int, says("conversations that are worked on at once", least=1, most=1_000)] = 8
+    workspace: Annotated[str, says("folder for people who are no users of the daemon; empty: they have none")] = ""
+    approvals_to: Annotated[str, says('where its approvals are asked, "channel/conversation"; empty: the asker, or the owner')] = ""
+
+
 class PolicyFiles(Section, frozen=True, kw_only=True):
     preset: Annotated[Preset, says("the shipped rules in force")] = "default"
     folder: Annotated[str, says("folder of your own Cedar files; empty: policies in the home folder")] = ""
@@ -135,6 +160,15 @@ class Mailbox(Section, frozen=True, kw_only=True):
     depth: Annotated[int, says("messages that may wait for a busy session", least=1, most=1_000)] = 8
 
 
+class Retention(Section, frozen=True, kw_only=True):
+    sessions_after_days: Annotated[
+        int, says("days without use after which a session is put into a segment; 0: never", least=0, most=36_500)
+    ] = 0
+    unused_files_after_days: Annotated[
+        int, says("days after which a stored file that nothing names is removed", least=1, most=36_500)
+    ] = 7
+
+
 class Memory(Section, frozen=True, kw_only=True):
     embeddings: Annotated[bool, says("search what is remembered by its meaning too; false: by its words only")] = True
 
@@ -189,6 +223,8 @@ class Config(Section, frozen=True, kw_only=True):
     models: Models = Models()
     providers: dict[str, Provider] = msgspec.field(default_factory=dict)
     mcp: dict[str, McpServer] = msgspec.field(default_factory=dict)
+    channel_router: ChannelRouter = ChannelRouter()
+    channels: dict[str, Channel] = msgspec.field(default_factory=dict)
     policy: PolicyFiles = PolicyFiles()
     approvals: Approvals = Approvals()
     budgets: Budgets = Budgets()
@@ -197,6 +233,7 @@ class Config(Section, frozen=True, kw_only=True):
     workspace: Workspace = Workspace()
     mailbox: Mailbox = Mailbox()
     memory: Memory = Memory()
+    retention: Retention = Retention()
     compaction: Compaction = Compaction()
     learning: Learning = Learning()
     browser: Browser = Browser()

@@ -1,7 +1,7 @@
-"""Segments: the tapes of old sessions as sealed files. The journal keeps what proves them: each file's SHA-256, on the system's tape.
+"""Segments: the tapes of old sessions as sealed files. The journal keeps what proves them: their SHA-256, on the system's tape.
 
-The rule: an entry is removed from the database only when a segment that was sealed before holds the very same bytes. A segment is named by
-its hash and never changed; so many slices as are left to remove can be removed at any later time, and verifying sees no difference.
+The rule: an entry is removed from the database only when a segment that was sealed before holds the very same bytes. A segment is
+named by its hash and never changed; what is left to remove can be removed at any later time, and verifying sees no difference.
 """
 
 import os
@@ -50,7 +50,7 @@ class Sealed(Struct, frozen=True):
     """A file that was written and read back, and what is in it: each tape with its last number and its hash."""
 
     segment_id: str
-    bytes: int
+    size: int
     entries: int
     first_position: int
     last_position: int
@@ -177,8 +177,15 @@ def body_of(tx: Tx, folder: Path | None, segment_id: str) -> bytes:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
+def known(tx: Tx) -> bool:
+    """Whether the journal knows of segments; a backup from before there were any does not."""
+    return bool(tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'segment_tapes'"))
+
+
 def listing(tx: Tx) -> list[Segment]:
     """All of them, oldest first."""
+    if not known(tx):
+        return []
     rows = tx.all(
         """SELECT s.segment_id, s.bytes, s.entries, s.first_position, s.last_position, s.created_ms,
             (SELECT count(*) FROM segment_tapes t WHERE t.segment_id = s.segment_id)
@@ -189,18 +196,22 @@ def listing(tx: Tx) -> list[Segment]:
 
 def tapes(tx: Tx) -> dict[str, str]:
     """The tapes that lie in segments, with theirs."""
+    if not known(tx):
+        return {}
     return {str(each): str(segment_id) for each, segment_id in tx.all("SELECT tape, segment_id FROM segment_tapes")}
 
 
 def record(tx: Tx, sealed: Sealed) -> None:
     """From now on these tapes lie in the segment. They must be as they were when it was sealed; whoever calls has looked."""
-    event = JournalArchived(segment=sealed.segment_id, entries=sealed.entries, bytes=sealed.bytes, tapes=tuple(sorted(sealed.heads)))
+    event = JournalArchived(
+        segment=sealed.segment_id, entries=sealed.entries, bytes=sealed.size, tapes=tuple(sorted(sealed.heads))
+    )
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
     tx.run(
         """INSERT INTO segments (segment_id, bytes, entries, first_position, last_position, created_ms)
         VALUES (:id, :bytes, :entries, :first, :last, :now) ON CONFLICT DO NOTHING""",
         id=sealed.segment_id,
-        bytes=sealed.bytes,
+        bytes=sealed.size,
         entries=sealed.entries,
         first=sealed.first_position,
         last=sealed.last_position,
@@ -265,4 +276,10 @@ def restored(tx: Tx, name: str) -> None:
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [JournalRestored(segment=segment_id, tape=name)])
     tx.run("DELETE FROM archived_said WHERE position IN (SELECT position FROM entries WHERE tape = :tape)", tape=name)
     tx.run("DELETE FROM segment_tapes WHERE tape = :tape", tape=name)
-    tx.run("UPDATE sessions SET segment_id = '', archived = :archived WHERE session_id = :tape", archived=archived, tape=name)
+    # Whoever brought it back uses it: it is not old any more.
+    tx.run(
+        "UPDATE sessions SET segment_id = '', archived = :archived, updated_ms = :now WHERE session_id = :tape",
+        archived=archived,
+        now=tx.now_ms,
+        tape=name,
+    )

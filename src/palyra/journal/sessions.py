@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from palyra.domain import time_travel
-from palyra.domain.errors import Forbidden, NotFound
+from palyra.domain.errors import Conflict, Forbidden, NotFound
 from palyra.domain.events import SessionBranched, SessionChanged, SessionCreated, SessionReset
 from palyra.domain.ids import SessionId
 from palyra.journal import rules, tape, travels
@@ -68,13 +68,16 @@ def find(tx: Tx, *, session_id: str = "", key: str = "", label: str = "", owner:
     return _session(row) if row else None
 
 
-def get(tx: Tx, session_id: str, principal: str) -> Session:
-    """The session, if this principal may use it."""
+def get(tx: Tx, session_id: str, principal: str, *, in_segment: bool = False) -> Session:
+    """The session, if this principal may use it. One whose tape lies in a segment can be looked at, not used."""
     session = find(tx, session_id=session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id}", session_id=session_id)
     if session.owner != principal:
         raise Forbidden("this session belongs to someone else", session_id=session_id)
+    if session.segment_id and not in_segment:
+        how = f"`palyra sessions restore {session_id}`"
+        raise Conflict(f"this session was put away: bring it back with {how}", session_id=session_id)
     return session
 
 

@@ -105,6 +105,8 @@ class Sqlite:
         # Nobody else may read the journal: the file is made with its mode, not changed afterwards.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = SqliteConnection(self._connect(apsw.SQLITE_OPEN_READWRITE))
+        # Only of effect when the file is new: pages that become free can then be given back later, a few at a time.
+        connection.all("PRAGMA auto_vacuum=INCREMENTAL")
         connection.all("PRAGMA journal_mode=WAL")
         connection.all("PRAGMA synchronous=FULL")
         connection.all("PRAGMA wal_autocheckpoint=4000")

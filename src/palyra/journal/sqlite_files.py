@@ -8,12 +8,13 @@ from pathlib import Path
 import apsw
 
 from palyra.domain.errors import ChainBroken, Conflict, NotFound
-from palyra.journal import verify
+from palyra.journal import segments, verify
 from palyra.journal.database import Tx
 from palyra.journal.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
 
 _PAGES_AT_ONCE = 2_000
-_GUARDS = {"entries_are_never_changed", "entries_are_never_deleted"}
+_SEGMENT_GUARDS = {"segments_are_never_changed", "segments_are_never_deleted"}
+_GUARDS = {"entries_are_never_changed", "entries_are_never_deleted", *_SEGMENT_GUARDS}
 
 
 def fold_log(journal: Path) -> None:
@@ -25,6 +26,21 @@ def fold_log(journal: Path) -> None:
     try:
         connection.set_busy_timeout(2_000)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except apsw.Error as error:
+        raise Sqlite(journal).translate(error) or error from error
+    finally:
+        connection.close()
+
+
+def checkpoint(journal: Path, large: int) -> None:
+    """Write what is in the log into the file, without holding anybody up; a log that has grown large is cut as well."""
+    log = journal.with_name(journal.name + "-wal")
+    if log.exists() and log.stat().st_size > large:
+        fold_log(journal)
+        return
+    connection = apsw.Connection(str(journal), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     except apsw.Error as error:
         raise Sqlite(journal).translate(error) or error from error
     finally:
@@ -47,6 +63,7 @@ def backup(source: Path, target: Path, progress: Callable[[int, int], None] = la
                 while not pages.done:
                     pages.step(_PAGES_AT_ONCE)
                     progress(pages.page_count - pages.remaining, pages.page_count)
+            _carry_segments(copy, source)
             # One self-contained file: no WAL beside it that could be forgotten when it is moved.
             copy.execute("PRAGMA journal_mode=DELETE")
         finally:
@@ -61,6 +78,19 @@ def backup(source: Path, target: Path, progress: Callable[[int, int], None] = la
     finally:
         partial.unlink(missing_ok=True)
     return report
+
+
+def _carry_segments(copy: apsw.Connection, source: Path) -> None:
+    """A backup has the segments in it. One that is missing or not as it was sealed shows when the copy is verified."""
+    folder = segments.folder_of(source)
+    if not folder.exists():
+        return
+    with copy:
+        for (segment_id,) in copy.execute("SELECT segment_id FROM segments").fetchall():
+            path = segments.file_of(folder, str(segment_id))
+            if path.exists():
+                values = (segment_id, path.read_bytes())
+                copy.execute("INSERT OR REPLACE INTO segment_bodies (segment_id, body) VALUES (?, ?)", values)
 
 
 def restore(source: Path, journal: Path, set_aside: Path) -> verify.Report:
@@ -101,7 +131,7 @@ def inspect(path: Path, progress: Callable[[int], None] = lambda entries: None) 
     try:
         connection = dialect.open_reader()
         try:
-            return verify.verify(Tx(connection, 0), progress)
+            return verify.verify(Tx(connection, 0), progress, segments.folder_of(path))
         finally:
             connection.close()
     except apsw.Error as error:
@@ -126,6 +156,8 @@ def missing_guards(path: Path) -> list[str]:
     connection = Sqlite(path).open_reader()
     try:
         present = {name for (name,) in connection.all("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+        if not segments.known(Tx(connection, 0)):
+            present |= _SEGMENT_GUARDS
     finally:
         connection.close()
     return sorted(_GUARDS - present)

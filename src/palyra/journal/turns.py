@@ -130,7 +130,8 @@ def passages(text: str) -> list[tuple[int, int]]:
 def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
     """Passages that are found by their words only, newest first: what was just said is what is asked for."""
     rows = tx.all(
-        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, e.body FROM turns t JOIN spoken e ON e.position = t.position
+        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, coalesce(e.body, a.body) FROM turns t
+            LEFT JOIN entries e ON e.position = t.position LEFT JOIN archived_said a ON a.position = t.position
         WHERE t.embedded_by = '' ORDER BY t.number DESC LIMIT :limit""",
         limit=limit,
     )

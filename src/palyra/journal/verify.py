@@ -1,15 +1,19 @@
 """Checking the whole journal: every entry is where it was put, says what it said, and none is missing.
 
-Entries are read in commit order. The first thing that is wrong is named: which entry, and what happened to it.
+Entries are read in commit order, wherever they lie: in the database, or in a segment.
+The first thing that is wrong is named: which entry, and what happened to it.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from palyra.domain import chain, events
+from palyra.domain.events import JournalArchived, JournalRestored
+from palyra.journal import segment_walk, segments
 from palyra.journal.database import Tx
 
 _CHUNK = 2_000
@@ -25,9 +29,12 @@ class Bad(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
+    """`entries` and `tapes` are all that were looked at, those in segments too."""
+
     entries: int
     tapes: int
     bad: Bad | None = None
+    segments: int = 0
 
     @property
     def ok(self) -> bool:
@@ -40,6 +47,8 @@ class _Walk:
     def __init__(self) -> None:
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.position = 0
+        # The tapes that lie in segments, as the system's tape tells it.
+        self.archived: dict[str, str] = {}
 
     def step(self, row: tuple[Any, ...]) -> Bad | None:
         position, tape, seq = row[:3]
@@ -48,7 +57,18 @@ class _Walk:
             return Bad(str(tape), seq if isinstance(seq, int) else 0, position, problem)
         self.position = position
         self.heads[tape] = (seq, row[-1])
+        if row[6] in ("journal.archived", "journal.restored"):
+            self._follow(events.decode(row[7]))
         return None
+
+    def _follow(self, event: events.AnyEvent) -> None:
+        match event:
+            case JournalArchived(segment=segment, tapes=tapes):
+                self.archived.update(dict.fromkeys(tapes, segment))
+            case JournalRestored(tape=tape):
+                self.archived.pop(tape, None)
+            case _:
+                pass
 
     def _problem(self, row: tuple[Any, ...]) -> str:
         position, tape, seq, time_ms, run_id, principal, kind, body, digest = row
@@ -78,31 +98,38 @@ def _unreadable(kind: str, body: bytes) -> str:
     return "" if events.kind_of(event) == kind else f"its kind column says {kind}, its body {events.kind_of(event)}"
 
 
-def verify(tx: Tx, progress: Callable[[int], None] = lambda entries: None) -> Report:
-    """Walk everything. `progress` is called with the number of entries seen so far."""
+def verify(tx: Tx, progress: Callable[[int], None] = lambda entries: None, folder: Path | None = None) -> Report:
+    """Walk everything. `progress` is called with the number of entries seen so far; `folder` is where the segments lie."""
     walk, seen = _Walk(), 0
-    while True:
-        rows = tx.all(
-            """SELECT position, tape, seq, time_ms, run_id, principal, kind, body, hash FROM entries
-            WHERE position > :position ORDER BY position LIMIT :limit""",
-            position=walk.position,
-            limit=_CHUNK,
-        )
-        for row in rows:
+    lying = segments.listing(tx)
+    try:
+        for row in segment_walk.rows(tx, folder, lying):
             bad = walk.step(row)
             if bad is not None:
                 return Report(seen, len(walk.heads), bad)
             seen += 1
-        progress(seen)
-        if len(rows) < _CHUNK:
-            break
+            if seen % _CHUNK == 0:
+                progress(seen)
+    except segment_walk.Broken as broken:
+        return Report(seen, len(walk.heads), Bad("", 0, broken.position, broken.problem))
+    progress(seen)
     # Positions start at 1: anything at or below zero would otherwise hide from the walk.
     hidden = tx.one("SELECT position, tape, seq FROM entries WHERE position < 1 ORDER BY position LIMIT 1")
     if hidden:
         return Report(
             seen, len(walk.heads), Bad(hidden[1], hidden[2], hidden[0], "it stands before the first position: it was inserted")
         )
-    return Report(seen, len(walk.heads), _check_heads(tx, walk))
+    return Report(seen, len(walk.heads), _check_heads(tx, walk) or _check_segments(tx, walk), len(lying))
+
+
+def _check_segments(tx: Tx, walk: _Walk) -> Bad | None:
+    """Which tapes lie in which segment stands on the system's tape; the table that says so too was changed if it says otherwise."""
+    recorded = segments.tapes(tx)
+    for tape in sorted({*recorded, *walk.archived}):
+        if recorded.get(tape) != walk.archived.get(tape):
+            told, says = walk.archived.get(tape, "none")[:16], recorded.get(tape, "none")[:16]
+            return Bad(tape, 0, 0, f"the system's tape says that it lies in segment {told}, the table of segments says {says}")
+    return None
 
 
 def _check_heads(tx: Tx, walk: _Walk) -> Bad | None:

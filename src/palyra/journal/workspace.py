@@ -28,6 +28,16 @@ def keep_artifact(tx: Tx, session_id: str, body: bytes, media_type: str) -> Arti
     return artifact_id
 
 
+def touch_artifact(tx: Tx, session_id: str, artifact_id: str) -> None:
+    """An artifact is as old as the last time that somebody sent it."""
+    tx.run(
+        "UPDATE artifacts SET created_ms = :now WHERE session_id = :session AND artifact_id = :id AND created_ms < :now",
+        now=tx.now_ms,
+        session=session_id,
+        id=artifact_id,
+    )
+
+
 class Artifact(Struct, frozen=True):
     artifact_id: str
     media_type: str

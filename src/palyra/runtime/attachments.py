@@ -86,7 +86,9 @@ class Attachments:
 
         def step(tx: Tx) -> None:
             sessions.get(tx, session_id, principal)
-            workspace.keep_artifact(tx, session_id, read.body.data, read.body.media_type)
+            kept = workspace.keep_artifact(tx, session_id, read.body.data, read.body.media_type)
+            # It may have lain there unused for long: now it is wanted.
+            workspace.touch_artifact(tx, session_id, kept)
 
         await self._db.write(step)
         self._remember(read)

@@ -19,7 +19,7 @@ from palyra.domain.labels import CLEAN, Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin
-from palyra.journal import runs, sessions, tape
+from palyra.journal import runs, sessions, tape, workspace
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow, SubmissionRow
 from palyra.runtime.answers import Answers
@@ -324,6 +324,9 @@ class _Submit:
             raise Conflict(f"run {self._id} exists already", run_id=self._id)
         if session.archived:
             raise Conflict("this session is archived: unarchive it to go on", session_id=self._session_id)
+        for each in self._submission.attachments:
+            if workspace.artifact(tx, self._session_id, each.artifact) is None:
+                raise NotFound(f"this session has no file {each.artifact} any more: send it again", artifact_id=each.artifact)
         unfinished = runs.unfinished_of_session(tx, self._session_id)
         active = next((run for run in unfinished if run.state in run_state.ACTIVE), None)
         if self.expected is not None:

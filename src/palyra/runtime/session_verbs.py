@@ -56,14 +56,14 @@ class Sessions:
     async def resolve(self, principal: str, wanted: Resolve) -> Session:
         return (await self.find_or_create(principal, wanted))[0]
 
-    async def find_or_create(self, principal: str, wanted: Resolve) -> tuple[Session, bool]:
-        """The session, and whether it was made just now."""
+    async def find_or_create(self, principal: str, wanted: Resolve, *, folder: str | None = None) -> tuple[Session, bool]:
+        """The session, and whether it was made just now. `folder` stands for the default workspace; empty: it has none."""
         for name in ("key", "label", "title", "device", "channel"):
             if len(getattr(wanted, name)) > _LONGEST_NAME:
                 raise InvalidInput(f"{name} may have {_LONGEST_NAME} characters")
         if wanted.session_id:
             ids.check(wanted.session_id, "session_id")
-        workspace = self._workspace(wanted.workspace or self._default_workspace)
+        workspace = self._workspace(wanted.workspace or (self._default_workspace if folder is None else folder))
         new_id = wanted.session_id or self._clock.new_id()
         redact = self._redactor.redact
         created = SessionCreated(
@@ -111,7 +111,7 @@ class Sessions:
 
     async def get(self, principal: str, session_id: str) -> Session:
         ids.check(session_id, "session_id")
-        return await self._db.read(lambda tx: sessions.get(tx, session_id, principal))
+        return await self._db.read(lambda tx: sessions.get(tx, session_id, principal, in_segment=True))
 
     async def listing(self, principal: str, *, archived: bool, before: str, limit: int) -> list[Session]:
         """`before` is the id of the last session of the page before."""
@@ -156,18 +156,20 @@ class Sessions:
 
         return await self._db.write(step)
 
-    async def change(self, principal: str, session_id: str, *, title: str | None, archived: bool | None) -> Session:
+    async def change(
+        self, principal: str, session_id: str, *, title: str | None, archived: bool | None, kept: bool | None = None
+    ) -> Session:
         ids.check(session_id, "session_id")
         if title is not None:
             title = sessions.title_from(self._redactor.redact(title))
-        if title is None and archived is None:
-            raise InvalidInput("nothing to change: give a title, or archived")
+        if title is None and archived is None and kept is None:
+            raise InvalidInput("nothing to change: give a title, archived, or kept")
 
         def step(tx: Tx) -> Session:
             session = sessions.get(tx, session_id, principal)
             if archived and runs.unfinished_of_session(tx, session_id):
                 raise Conflict("a run is active in this session: stop it before archiving")
-            return sessions.change(tx, session, SessionChanged(title=title, archived=archived))
+            return sessions.change(tx, session, SessionChanged(title=title, archived=archived, kept=kept))
 
         return await self._db.write(step)
 

@@ -129,6 +129,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         vault=daemon.vault,
         memory=daemon.memory,
         learning=daemon.learning,
+        retention=daemon.retention,
         transcripts=daemon.transcripts,
         shelf=daemon.shelf,
         mcp=daemon.mcp,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from palyra.runtime.moments import Moments
     from palyra.runtime.notices import Notices
     from palyra.runtime.replay.replays import Replays
+    from palyra.runtime.retention import Retention
     from palyra.runtime.rewind import Rewinding
     from palyra.runtime.routing import Models
     from palyra.runtime.rules import Rules
@@ -97,6 +98,7 @@ class Parts:
     vault: "Vault"
     memory: "Memory"
     learning: "Learning"
+    retention: "Retention"
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"

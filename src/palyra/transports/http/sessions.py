@@ -1,5 +1,6 @@
 """Sessions over HTTP."""
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -41,8 +42,11 @@ class Search(Input, frozen=True, kw_only=True):
 
 
 class Change(Input, frozen=True, kw_only=True):
+    """`kept`: it stays in the journal however old it gets."""
+
     title: str | None = None
     archived: bool | None = None
+    kept: bool | None = None
 
 
 class Branch(Input, frozen=True, kw_only=True):
@@ -105,7 +109,8 @@ async def get(call: Call[Nothing, Nothing]) -> Answer:
 
 async def change(call: Call[Nothing, Change]) -> Answer:
     body = call.body
-    return ok(await call.parts.sessions.change(call.principal, call.path["session_id"], title=body.title, archived=body.archived))
+    change = partial(call.parts.sessions.change, call.principal, call.path["session_id"])
+    return ok(await change(title=body.title, archived=body.archived, kept=body.kept))
 
 
 async def reset(call: Call[Nothing, Nothing]) -> Answer:

@@ -34,6 +34,7 @@ from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.policy_files import POLICY_FILES
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.restarting import RESTARTING
+from palyra.transports.http.retention import RETENTION
 from palyra.transports.http.routes import Gives, Route
 from palyra.transports.http.schedules import SCHEDULES
 from palyra.transports.http.setup import SETUP
@@ -398,6 +399,7 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *_RULES,
     *TRAVEL,
     *AGENTS,
+    *RETENTION,
     *REPLAY,
     *COMPACTION,
     *TASKS,
