@@ -47,13 +47,13 @@ def test_a_server_that_asks_for_too_long_a_wait_is_left_for_the_next() -> None:
     assert decide("rate_limited", wait=LONGEST_WAIT_MS + 1, fallback=False) == GiveUp()
 
 
-@pytest.mark.parametrize("failure", ["auth", "permission", "quota"])
+@pytest.mark.parametrize("failure", ["auth", "permission", "quota", "context_too_long"])
 def test_what_only_this_provider_refuses_goes_to_the_next(failure: FailureClass) -> None:
     assert decide(failure) == NextProvider()
     assert decide(failure, fallback=False) == GiveUp()
 
 
-@pytest.mark.parametrize("failure", ["context_too_long", "content_blocked", "bad_request"])
+@pytest.mark.parametrize("failure", ["content_blocked", "bad_request"])
 def test_what_every_provider_would_refuse_is_given_up(failure: FailureClass) -> None:
     assert decide(failure) == GiveUp()
 

@@ -15,7 +15,8 @@ _LONGEST_BACKOFF_MS: Final = 20_000
 _SPREAD_MS: Final = 250
 
 _PASSING: Final[frozenset[FailureClass]] = frozenset({"rate_limited", "overloaded", "network", "timeout"})
-_OF_THIS_PROVIDER: Final[frozenset[FailureClass]] = frozenset({"auth", "permission", "quota"})
+# Another one may have credit, a better key, or a larger window.
+_OF_THIS_PROVIDER: Final[frozenset[FailureClass]] = frozenset({"auth", "permission", "quota", "context_too_long"})
 _COUNTED: Final[frozenset[FailureClass]] = frozenset({"overloaded", "network", "timeout"})
 
 

@@ -16,6 +16,7 @@ from palyra.models.dialects import open_provider
 from palyra.models.http import Endpoint, HttpClient
 from palyra.models.prices import Prices
 from palyra.parts.ground import Ground
+from palyra.runtime.budgets import Budgets
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.compacting import Compacting
 from palyra.runtime.compaction_notes import Notes
@@ -80,10 +81,10 @@ def _provider(name: str, settings: Provider, env: Mapping[str, str], http: HttpC
     return open_provider(settings.kind, endpoint, http)
 
 
-def compacting(ground: Ground, lives: LiveSessions, models: Models, checkpoints: Checkpoints) -> Compacting:
+def compacting(ground: Ground, lives: LiveSessions, models: Models, budgets: Budgets, checkpoints: Checkpoints) -> Compacting:
     given, db, clock = ground.config, ground.db, ground.clock
     try:
-        summariser = Summariser(models, given.models.summary, ground.redactor, clock)
+        summariser = Summariser(models, given.models.summary, budgets, ground.redactor, clock)
     except InvalidInput as error:
         raise ConfigInvalid(f"models.summary: {error.message}") from error
     notes = Notes(db, checkpoints, ground.fence, clock) if given.compaction.notes else None

@@ -11,11 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palyra.domain import compaction, condensing, hands, ids
+from palyra.domain.budgets import Spender
 from palyra.domain.compaction import Material
 from palyra.domain.conversation import Conversation, Summary
 from palyra.domain.errors import Conflict, NotFound
-from palyra.domain.events import Point, SessionCompacted
-from palyra.journal import compactions, runs, sessions
+from palyra.domain.events import ModelUsed, Point, SessionCompacted
+from palyra.journal import compactions, runs, sessions, tape
 from palyra.journal.compactions import Made
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
@@ -118,12 +119,14 @@ class Compacting:
             return False
         try:
             draft = await self._draft(run.live, budget, automatic=True, run=run)
+            if isinstance(draft, str):
+                self._decline(run.live)
+                return False
+            return await self._apply(run.live, draft) is not None
         except Interrupted:
             return False  # There is something new to read first; the next turn tries again.
-        if isinstance(draft, str):
-            self._decline(run.live)
-            return False
-        return await self._apply(run.live, draft) is not None
+        finally:
+            self._summariser.done(_spender(run.live))
 
     def _worth_trying(self, live: LiveSession, budget: int) -> bool:
         """Whether there is enough to condense, and more than when it was last found not to be worth it."""
@@ -137,8 +140,11 @@ class Compacting:
 
     async def make_room(self, run: Working, target: Target) -> bool:
         """Condense whatever can be, because a provider said that the input is too long for it."""
-        draft = await self._draft(run.live, target.budget, automatic=True)
-        return not isinstance(draft, str) and await self._apply(run.live, draft) is not None
+        try:
+            draft = await self._draft(run.live, target.budget, automatic=True)
+            return not isinstance(draft, str) and await self._apply(run.live, draft) is not None
+        finally:
+            self._summariser.done(_spender(run.live))
 
     def _decline(self, live: LiveSession) -> None:
         if len(self._declined) >= _MOST_REMEMBERED:
@@ -156,12 +162,14 @@ class Compacting:
             if isinstance(draft, str):
                 return Compaction(why=draft)
             if wanted.preview:
+                await self._paid_for_nothing(live, draft.event)
                 return _told(draft.event, why="only looked at")
             applied = await self._apply(live, draft)
             if applied is None:
                 raise Conflict("the conversation changed meanwhile: try again")
             return _told(draft.event, seq=applied.seq, time_ms=applied.time_ms, stands=True)
         finally:
+            self._summariser.done(_spender(live))
             self._lives.release(live)
 
     async def listing(self, principal: str, session_id: str) -> list[Compaction]:
@@ -236,30 +244,55 @@ class Compacting:
             automatic=automatic,
         )
         if self._summariser.configured:
-            event = await self._rewritten(event, material, most, run)
+            event = await self._rewritten(live, event, material, most, run)
         if not compaction.is_smaller(before, event.tokens_after):
+            await self._paid_for_nothing(live, event)
             return f"it would not be worth it: {before} tokens would become {event.tokens_after}"
         return _Draft(event, seen)
 
-    async def _rewritten(self, event: SessionCompacted, material: Material, most: int, run: Working | None) -> SessionCompacted:
-        """The same, in the words of a model, if those will do."""
-        writing = self._summariser.write(material, condensing.constraints(event.points), most)
+    async def _rewritten(
+        self, live: LiveSession, event: SessionCompacted, material: Material, most: int, run: Working | None
+    ) -> SessionCompacted:
+        """The same, in the words of a model, if those will do. What it cost is said either way."""
+        required = condensing.constraints(event.points)
+        writing = self._summariser.write(material, required, most, _spender(live), event.label)
         written = await (run.interruptible(writing) if run is not None else writing)
         if isinstance(written, str):
             return replace(event, fallback=written)
-        after = estimate.tokens(written.text)
-        if not compaction.is_smaller(event.tokens_before, after):
-            return replace(event, fallback=f"{written.provider}/{written.model} saved too little")
-        return replace(
+        bill, after = written.bill, estimate.tokens(written.text)
+        event = replace(
             event,
-            summary=written.text,
-            tokens_after=after,
-            written_by="model",
             provider=written.provider,
             model=written.model,
-            usage=written.usage,
+            usage=bill.usage,
+            cost_microusd=bill.microusd,
+            priced=bill.priced,
+            estimated=bill.estimated,
             duration_ms=written.duration_ms,
         )
+        if written.why_not:
+            return replace(event, fallback=written.why_not)
+        if not compaction.is_smaller(event.tokens_before, after):
+            return replace(event, fallback=f"{written.provider}/{written.model} saved too little")
+        return replace(event, summary=written.text, tokens_after=after, written_by="model")
+
+    async def _paid_for_nothing(self, live: LiveSession, event: SessionCompacted) -> None:
+        """A model was asked, and the compaction is not made: what was used counts all the same."""
+        if not event.provider:
+            return
+        used = ModelUsed(
+            provider=event.provider,
+            model=event.model,
+            task="summary",
+            purpose="a summary that was not used",
+            usage=event.usage,
+            cost_microusd=event.cost_microusd,
+            priced=event.priced,
+            estimated=event.estimated,
+            duration_ms=event.duration_ms,
+        )
+        session = live.session
+        await self._db.write(lambda tx: tape.append(tx, session.session_id, session.owner, [used]))
 
     async def _apply(self, live: LiveSession, draft: _Draft) -> Appended | None:
         session_id, owner = live.session.session_id, live.session.owner
@@ -269,11 +302,17 @@ class Compacting:
             return compactions.make(tx, session, replace(draft.event, checkpoint=session.fold_from), draft.seen_seq)
 
         applied = await self._db.write(step)
-        if applied is not None:
+        if applied is None:
+            await self._paid_for_nothing(live, draft.event)
+        else:
             self._declined.pop(session_id, None)
             if self._keep is not None:
                 await self._keep(live, applied)
         return applied
+
+
+def _spender(live: LiveSession) -> Spender:
+    return Spender(principal=live.session.owner, session_id=live.session.session_id)
 
 
 def _condensed(material: Material, most_tokens: int) -> tuple[tuple[Point, ...], str, int]:
