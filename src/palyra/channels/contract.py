@@ -37,7 +37,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from palyra.domain.channels import Inbound
+from palyra.domain.channels import Button, Inbound
 from palyra.domain.splitting import Limit
 
 MOST_FILE_BYTES = 16 << 20
@@ -66,14 +66,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     file_bytes: int = 8 << 20
     per_second: float = 20.0
     apart_ms: int = 0
-
-
-class Button(Struct, frozen=True):
-    """`value` comes back as the text of a message when it is pressed."""
-
-    label: str
-    value: str
-    style: Literal["plain", "good", "bad"] = "plain"
 
 
 class OutFile(Struct, frozen=True):

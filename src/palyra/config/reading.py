@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 from msgspec import Struct
 
-from palyra.config import mcp, rules, schema
+from palyra.config import channels, mcp, rules, schema
 from palyra.config.rules import PREFIX, SPECIAL
 from palyra.config.schema import NAME, Config, Section, Setting
 from palyra.domain.errors import ConfigInvalid, InvalidInput
@@ -226,6 +226,8 @@ class _Reader:
         whose = {"budgets": "a budget's name", "routing": "a routing rule's name"}.get(section, "a provider's name")
         if section == "mcp":
             good, whose = mcp.good_name(name), "an MCP server's name"
+        elif section == "channels":
+            good, whose = channels.good_name(name), "a channel's name"
         if not good:
             self.problem((section, name), f"{whose} is small letters, digits and dashes", variable=variable)
         return good
@@ -249,7 +251,7 @@ class _Reader:
             if not variable.startswith(PREFIX) or variable in SPECIAL:
                 continue
             path = tuple(variable[len(PREFIX) :].lower().split("__"))
-            if path[0] in ("providers", "mcp") and len(path) == 3:
+            if path[0] in ("providers", "mcp", "channels") and len(path) == 3:
                 path = (path[0], self._known_as(path[0], path[1]), path[2])
             setting = find(path)
             if setting is None:

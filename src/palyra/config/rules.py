@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from palyra.config import mcp, schema, spending
+from palyra.config import channels, mcp, schema, spending
 from palyra.config.schema import Config, Provider
 
 PREFIX = "PALYRA_"
@@ -25,6 +25,8 @@ def objection(path: tuple[str, ...], value: Any) -> str:
     """What is wrong with one value of the right type. Never repeats the value."""
     if path[0] == "mcp":
         return mcp.objection(path[-1], value)
+    if path[0] == "channels":
+        return channels.objection(path[-1], value)
     match path[-1]:
         case "api_key" if value and not _is_reference(value):
             return f"holds something that is not a reference; a key does not belong in this file: {_REFERENCE}"
@@ -56,6 +58,7 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
         if provider.script and provider.kind != "scripted":
             yield ("providers", name, "script"), f"belongs to kind scripted, and this provider is {provider.kind}", ""
     yield from mcp.contradictions(config)
+    yield from channels.contradictions(config)
     yield from spending.contradictions(config)
     known = [*config.providers, *WELL_KNOWN]
     for key, chosen in (("default", [config.models.default]), ("fallbacks", config.models.fallbacks)):

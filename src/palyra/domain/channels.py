@@ -94,6 +94,14 @@ class Inbound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sent_ms: int = 0
 
 
+class Button(Struct, frozen=True):
+    """`value` comes back as the text of a message when it is pressed."""
+
+    label: str
+    value: str
+    style: Literal["plain", "good", "bad"] = "plain"
+
+
 class Rules(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What one channel lets in. Senders are named by their handle."""
 
@@ -163,7 +171,9 @@ def _checks(message: Inbound, rules: Rules, facts: Facts) -> Iterable[tuple[Reas
     closed = bool(rules.allow) or (not message.is_direct and rules.groups == "paired")
     yield "not_allow_listed", closed and not known, f"{facts.standing}, {'listed' if listed else 'not listed'}"
     yield "direct_denied", message.is_direct and rules.direct == "deny", rules.direct if message.is_direct else "a group"
-    yield "pairing_required", message.is_direct and rules.direct == "pairing" and not known, facts.standing
+    # Whoever enters a code wants to be known.
+    unknown = message.is_direct and rules.direct == "pairing" and not known
+    yield "pairing_required", unknown and not enters_code(message, rules, facts.called), facts.standing
     named = addressed(message, rules, facts.called)
     everyone = message.mentions_everyone
     called = message.is_direct or named or (everyone and rules.broadcast == "allow")
@@ -223,6 +233,14 @@ def _pattern(name: str) -> re.Pattern[str]:
 def is_stop(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
     """Whether it is the one word that ends everything; no model sees it."""
     return unaddressed(message.text, (*rules.names, *called)).strip(" .!/").casefold() == "stop"
+
+
+_CODE = re.compile(r"[/!]?pair\s+[0-9a-z]{4}[\s-]?[0-9a-z]{4}", re.IGNORECASE)
+
+
+def enters_code(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
+    """Whether it is `pair CODE`."""
+    return _CODE.fullmatch(unaddressed(message.text, (*rules.names, *called)).strip()) is not None
 
 
 _BROADCASTS = re.compile(

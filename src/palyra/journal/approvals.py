@@ -135,6 +135,14 @@ def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
+def ending_with(tx: Tx, end: str) -> list[Approval]:
+    """Those that wait and whose id ends like this."""
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.decision = '' AND substr(a.approval_id, -length(:end)) = :end LIMIT 2", end=end
+    )
+    return [_approval(row) for row in rows]
+
+
 def listing(tx: Tx, owner: str, *, pending: bool | None, before: int = 1 << 62, limit: int = 100) -> list[Approval]:
     """Newest first, paged by the position of the request. The owner's are also those of people who come through channels."""
     found: list[tuple[Any, ...]] = []

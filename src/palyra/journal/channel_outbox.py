@@ -1,0 +1,290 @@
+"""What goes out to chats, as rows: one for each message of the platform, in the order in which they are sent.
+
+The rule: that an attempt begins is on disk before it does, so that after a crash it is known which message may have been sent.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from palyra.domain.channels import Button
+from palyra.domain.errors import NotFound
+from palyra.domain.events import ReplyAbandoned, ReplySent
+from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
+from palyra.journal import channels, tape
+from palyra.journal.database import Tx
+
+ReplyKind = Literal["answer", "told", "approval", "pairing", "command", "message", "edit"]
+ReplyState = Literal["waiting", "sending", "sent", "dead"]
+# The signal that there is something to send, as the queue's kinds have theirs.
+SIGNAL = "channels.outbox"
+_COLUMNS = """number, reply_id, part, parts, message_id, connector, conversation, thread, kind, state, attempts, ready_ms, error,
+    native_id, doubtful, created_ms, ended_ms, body"""
+
+
+class SentFile(Struct, frozen=True):
+    """A file of a session that goes with a message."""
+
+    session_id: str
+    artifact: str
+    name: str
+    media_type: str = "application/octet-stream"
+
+
+class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`edits` is the reply whose text this one replaces."""
+
+    text: str
+    reply_to: str = ""
+    buttons: tuple[Button, ...] = ()
+    files: tuple[SentFile, ...] = ()
+    ping_everyone: bool = False
+    edits: str = ""
+
+
+class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message to a chat. `doubtful`: it may have arrived twice. `message_id`: what it answers, if it does."""
+
+    number: int
+    reply_id: str
+    part: int
+    parts: int
+    message_id: str = ""
+    connector: str
+    conversation: str
+    thread: str = ""
+    kind: ReplyKind
+    state: ReplyState
+    attempts: int = 0
+    ready_ms: int = 0
+    error: str = ""
+    native_id: str = ""
+    doubtful: bool = False
+    created_ms: int
+    ended_ms: int = 0
+    body: Body
+
+    @property
+    def key(self) -> str:
+        return f"{self.reply_id}-{self.part}"
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        return self.connector, self.conversation
+
+
+def _reply(row: tuple[Any, ...]) -> Reply:
+    values = dict(zip(Reply.__struct_fields__, row, strict=True))
+    values["doubtful"] = bool(values["doubtful"])
+    values["body"] = msgspec.json.decode(row[-1], type=Body)
+    return Reply(**values)
+
+
+def add(
+    tx: Tx,
+    *,
+    reply_id: str,
+    connector: str,
+    conversation: str,
+    thread: str,
+    kind: ReplyKind,
+    bodies: list[Body],
+    message_id: str = "",
+) -> bool:
+    """Put a reply, in its parts, at the end of what is to be sent; False if it is there already."""
+    if tx.one("SELECT 1 FROM channel_outbox WHERE reply_id = :id LIMIT 1", id=reply_id) is not None:
+        return False
+    for part, body in enumerate(bodies):
+        tx.run(
+            """INSERT INTO channel_outbox (reply_id, part, parts, message_id, connector, conversation, thread, kind, state,
+                created_ms, body)
+            VALUES (:id, :part, :parts, :message, :connector, :conversation, :thread, :kind, 'waiting', :now, :body)""",
+            id=reply_id,
+            part=part,
+            parts=len(bodies),
+            message=message_id,
+            connector=connector,
+            conversation=conversation,
+            thread=thread,
+            kind=kind,
+            now=tx.now_ms,
+            body=msgspec.json.encode(body),
+        )
+    tx.signal(SIGNAL)
+    return True
+
+
+def waiting(tx: Tx, connector: str, after: int = 0, limit: int = 1_000) -> list[Reply]:
+    """What is to be sent behind a number, in its order."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM channel_outbox WHERE state IN ('waiting', 'sending') AND connector = :connector
+            AND number > :after ORDER BY number LIMIT :limit""",
+        connector=connector,
+        after=after,
+        limit=limit,
+    )
+    return [_reply(row) for row in rows]
+
+
+def begin(tx: Tx, reply: Reply, *, idempotent: bool) -> Reply | None:
+    """An attempt begins, if it is still to be sent. One that was begun before may have been sent."""
+    now = find(tx, reply.number)
+    if now is None or now.state not in ("waiting", "sending"):
+        return None
+    doubtful = now.doubtful or (now.state == "sending" and not idempotent)
+    tx.run(
+        "UPDATE channel_outbox SET state = 'sending', attempts = attempts + 1, doubtful = :doubtful WHERE number = :number",
+        number=reply.number,
+        doubtful=int(doubtful),
+    )
+    return find(tx, reply.number)
+
+
+def sent(tx: Tx, reply: Reply, native_id: str) -> None:
+    """It has arrived. With the last part of an answer, the messages that it answers are answered."""
+    row = tx.one("SELECT doubtful FROM channel_outbox WHERE number = :number", number=reply.number)
+    tx.run(
+        "UPDATE channel_outbox SET state = 'sent', native_id = :native, error = '', ended_ms = :now WHERE number = :number",
+        number=reply.number,
+        native=native_id,
+        now=tx.now_ms,
+    )
+    doubtful = bool(row and row[0])
+    if not reply.message_id:
+        return
+    about = f"part {reply.part + 1} of {reply.parts}" if reply.parts > 1 else ""
+    channels.add_step(tx, reply.message_id, "sent", " ".join(filter(None, (about, "possibly twice" if doubtful else ""))))
+    event = ReplySent(message_id=reply.message_id, native_id=native_id, possibly_duplicated=doubtful)
+    tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
+    if reply.kind in ("answer", "command") and not _unsent(tx, reply.reply_id):
+        for message in _answered_by(tx, reply):
+            channels.move(tx, message, "answered", "answered")
+
+
+def _unsent(tx: Tx, reply_id: str) -> bool:
+    return tx.one("SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state <> 'sent' LIMIT 1", id=reply_id) is not None
+
+
+def _answered_by(tx: Tx, reply: Reply) -> list[str]:
+    """The messages that this reply is the answer to and that are still open, or that failed because it could not be sent."""
+    first = channels.find(tx, reply.message_id)
+    if first is None:
+        return []
+    together = channels.of_run(tx, first.run_id) or [first]
+    return [each.message_id for each in together if each.state == "queued" or each.reason == "undeliverable"]
+
+
+def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, maybe_sent: bool) -> None:
+    """It was not sent and is tried again. `maybe_sent`: nobody knows."""
+    tx.run(
+        """UPDATE channel_outbox SET state = :state, error = :error, ready_ms = :ready, attempts = attempts - :back
+        WHERE number = :number AND state = 'sending'""",
+        number=reply.number,
+        # In this state the next attempt counts as possibly the second message.
+        state="sending" if maybe_sent else "waiting",
+        error=error,
+        ready=ready_ms,
+        back=0 if counts else 1,
+    )
+    if reply.message_id and counts:
+        channels.add_step(tx, reply.message_id, "not sent", f"attempt {reply.attempts}: {error}")
+
+
+def abandon(tx: Tx, reply: Reply, error: str) -> None:
+    """It is a dead letter, with the rest of the same reply: half an answer behind a hole is worse than none."""
+    tx.run(
+        """UPDATE channel_outbox SET state = 'dead', error = :error, ended_ms = :now
+        WHERE reply_id = :id AND state IN ('waiting', 'sending')""",
+        id=reply.reply_id,
+        error=error,
+        now=tx.now_ms,
+    )
+    if not reply.message_id:
+        return
+    tape.append(tx, SYSTEM_TAPE, SYSTEM, [ReplyAbandoned(message_id=reply.message_id, reason=error)])
+    if reply.kind in ("answer", "command"):
+        for message in _answered_by(tx, reply):
+            channels.move(tx, message, "failed", "abandoned", error, "undeliverable")
+    else:
+        channels.add_step(tx, reply.message_id, "abandoned", error)
+
+
+def find(tx: Tx, number: int) -> Reply | None:
+    row = tx.one(f"SELECT {_COLUMNS} FROM channel_outbox WHERE number = :number", number=number)
+    return _reply(row) if row else None
+
+
+def of_reply(tx: Tx, reply_id: str) -> list[Reply]:
+    rows = tx.all(f"SELECT {_COLUMNS} FROM channel_outbox WHERE reply_id = :id ORDER BY part", id=reply_id)
+    return [_reply(row) for row in rows]
+
+
+def of_message(tx: Tx, message_id: str) -> list[Reply]:
+    rows = tx.all(
+        f"SELECT {_COLUMNS} FROM channel_outbox WHERE message_id = :id AND message_id <> '' ORDER BY number", id=message_id
+    )
+    return [_reply(row) for row in rows]
+
+
+def dead(tx: Tx, connector: str = "", limit: int = 100) -> list[Reply]:
+    """Dead letters, newest first."""
+    rows = tx.all(
+        f"""SELECT {_COLUMNS} FROM channel_outbox WHERE state = 'dead' AND (:connector = '' OR connector = :connector)
+        ORDER BY number DESC LIMIT :limit""",
+        connector=connector,
+        limit=limit,
+    )
+    return [_reply(row) for row in rows]
+
+
+def replay(tx: Tx, reply_id: str) -> list[Reply]:
+    """Send a dead letter again, with all its attempts; what of it has arrived is not sent again."""
+    if tx.one("SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state = 'dead' LIMIT 1", id=reply_id) is None:
+        raise NotFound(f"there is no dead letter {reply_id}: `palyra channels dead` lists them", reply_id=reply_id)
+    tx.run(
+        """UPDATE channel_outbox SET state = 'waiting', attempts = 0, ready_ms = 0, ended_ms = 0
+        WHERE reply_id = :id AND state = 'dead'""",
+        id=reply_id,
+    )
+    tx.signal(SIGNAL)
+    replies = of_reply(tx, reply_id)
+    if replies[0].message_id:
+        channels.add_step(tx, replies[0].message_id, "replayed", "sent again by hand")
+    return replies
+
+
+def by_state(tx: Tx, connector: str) -> dict[str, int]:
+    rows = tx.all(
+        "SELECT state, count(*) FROM channel_outbox WHERE connector = :connector AND state <> 'sent' GROUP BY state",
+        connector=connector,
+    )
+    return {str(state): int(count) for state, count in rows}
+
+
+# --- approvals that were put to somebody ------------------------------------------------------------------------------
+
+
+class Asked(Struct, frozen=True):
+    approval_id: str
+    reply_id: str
+    connector: str
+    conversation: str
+    thread: str
+
+
+def was_asked(tx: Tx, asked: Asked) -> bool:
+    """Note where an approval is asked; False if it is asked there already."""
+    rows = tx.all(
+        """INSERT INTO channel_asked (approval_id, reply_id, connector, conversation, thread)
+        VALUES (:approval_id, :reply_id, :connector, :conversation, :thread) ON CONFLICT DO NOTHING RETURNING 1""",
+        **{name: getattr(asked, name) for name in Asked.__struct_fields__},
+    )
+    return bool(rows)
+
+
+def asked_where(tx: Tx, approval_id: str) -> list[Asked]:
+    rows = tx.all(
+        "SELECT approval_id, reply_id, connector, conversation, thread FROM channel_asked WHERE approval_id = :id", id=approval_id
+    )
+    return [Asked(*row) for row in rows]

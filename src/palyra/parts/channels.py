@@ -1,0 +1,67 @@
+"""The channels: what hears, what answers and what keeps the connections, put together."""
+
+from collections.abc import Mapping
+
+from palyra import config
+from palyra.domain.ids import OWNER
+from palyra.parts.ground import Ground
+from palyra.policy.store import PolicyStore
+from palyra.runtime.answers import Answers
+from palyra.runtime.attachments import Attachments
+from palyra.runtime.channels.asking import Asking
+from palyra.runtime.channels.book import Book
+from palyra.runtime.channels.channels import Channels
+from palyra.runtime.channels.commands import Commands
+from palyra.runtime.channels.connections import Connections
+from palyra.runtime.channels.holding import Holding
+from palyra.runtime.channels.intake import Intake
+from palyra.runtime.channels.outbox import Outbox
+from palyra.runtime.channels.pairing import PairingDesk
+from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.submitting import Submitting
+from palyra.runtime.gateway import Gateway
+from palyra.runtime.judging import Judging
+from palyra.runtime.memory import Memory
+from palyra.runtime.notices import Notices
+from palyra.runtime.routing import Models
+from palyra.runtime.session_verbs import Sessions
+from palyra.tools.catalogue import Catalogue
+
+
+def channels(
+    ground: Ground,
+    env: Mapping[str, str],
+    *,
+    gateway: Gateway,
+    sessions: Sessions,
+    answers: Answers,
+    judging: Judging,
+    policy: PolicyStore,
+    catalogue: Catalogue,
+    memory: Memory,
+    models: Models,
+    notices: Notices,
+) -> Channels:
+    db, clock, redactor = ground.db, ground.clock, ground.redactor
+
+    async def look_up(channel: str, reference: str) -> str:
+        if reference.startswith("vault:"):
+            return await ground.vault.resolve(reference, principal=OWNER, session="", tool=f"channel:{channel}")
+        return config.secret(reference, env) if reference.startswith(("env:", "file:")) else reference
+
+    book = Book()
+    posting = Posting(book, clock, lambda name: connections.connector(name))
+    desk = PairingDesk(db, clock, book, posting, notices)
+    submitting = Submitting(db, clock, book, posting, gateway, sessions, Attachments(db, redactor))
+    asking = Asking(db, clock, book, posting, answers, notices)
+    holding = Holding(db, clock, book, submitting)
+    commands = Commands(db, gateway, sessions, models, memory, catalogue, policy, judging, desk, asking, submitting)
+    intake = Intake(db, clock, redactor, book, posting, desk, holding, commands)
+    connections = Connections(db, clock, redactor, book, intake.take)
+    outbox = Outbox(db, clock, redactor, notices, connections.ready, lambda: connections.names)
+    # Those who come first need those who come later.
+    intake.connections = submitting.connections = connections
+    submitting.asked, submitting.answered = asking.asked, asking.answered
+    return Channels(
+        db, clock, redactor, book, posting, desk, submitting, asking, intake, connections, outbox, look_up, listen=gateway.listeners
+    )

@@ -1,0 +1,201 @@
+"""Approvals in a chat: put to whoever may answer, where they are; answered by buttons or words; the first answer wins everywhere.
+
+Who may answer is not decided here: users answer what is theirs and what was handed on to them, the owner for everybody who comes
+through a channel, and others only what a policy lets them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
+from palyra.domain.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unavailable
+from palyra.domain.events import AdminChanged, ApprovalRequested, ApprovalResolved, Decision
+from palyra.domain.ids import OWNER, SYSTEM_TAPE, check_principal
+from palyra.journal import approvals, channel_outbox, channel_people, channels, tape
+from palyra.journal.approvals import Approval
+from palyra.journal.channel_outbox import Asked
+from palyra.journal.channels import Message
+from palyra.journal.database import Database, Tx
+from palyra.runtime.answers import Answer, Answers
+from palyra.runtime.channels import words
+from palyra.runtime.channels.book import Book
+from palyra.runtime.channels.facts import Who
+from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.channels.submitting import Pending
+from palyra.runtime.clock import Clock
+from palyra.runtime.notices import Notices
+
+log = logging.getLogger("palyra.channels")
+
+_RETRY_MS = 1_000
+_LEAST_OF_ID = 6
+_SAID = {"allow": "approved", "deny": "denied", "expired": "not answered in time", "withdrawn": "no longer needed"}
+
+
+class Asking:
+    def __init__(self, db: Database, clock: Clock, book: Book, posting: Posting, answers: Answers, notices: Notices) -> None:
+        self._db = db
+        self._clock = clock
+        self._book = book
+        self._posting = posting
+        self._answers = answers
+        self._notices = notices
+        self._beside: set[asyncio.Task[None]] = set()
+
+    # --- putting the question -----------------------------------------------------------------------------------------
+
+    def asked(self, pending: Pending, request: ApprovalRequested) -> None:
+        self._aside(self._persist(partial(self._ask, pending=pending, request=request)))
+
+    def _ask(self, tx: Tx, pending: Pending, request: ApprovalRequested) -> None:
+        """One step, and only once: the question where it can be answered, and a word to whoever has to wait for it."""
+        found = approvals.find(tx, request.approval_id)
+        if found is None or found.decision:
+            return
+        places = self._places(tx, pending, found)
+        for place in places:
+            self._put(tx, place, found, pending.sender)
+        channels.add_step(tx, pending.message_id, "asks", f"approval {words.short(request.approval_id)}: {request.preview.title}")
+        name = words.short(request.approval_id)
+        if found.owner.startswith(approvals.CHANNEL):
+            told = f"{pending.sender} on {pending.place.connector} waits for a yes to {request.tool}: {request.preview.title}"
+            self._notices.telling("approval", f"approval:{request.approval_id}", told, "#/approvals")(tx)
+            if pending.place not in places:
+                said = f"This needs a yes that you cannot give ({name}): the owner was asked. I go on when they have answered."
+                self._posting.post(
+                    tx, pending.place, said, "told", reply_id=f"{request.approval_id}w", message_id=pending.message_id
+                )
+
+    def _places(self, tx: Tx, pending: Pending, approval: Approval) -> list[Place]:
+        """Where the question is put: where the channel's settings say, else to the asker if it is theirs, else to the owner."""
+        channel = self._book.find(pending.place.connector)
+        if channel is not None and channel.approvals_to:
+            connector, _, conversation = channel.approvals_to.partition("/")
+            return [Place(connector, conversation)]
+        if not approval.owner.startswith(approvals.CHANNEL):
+            return [pending.place]
+        return self.where_is(tx, OWNER)
+
+    def where_is(self, tx: Tx, principal: str) -> list[Place]:
+        """Where a person last wrote to us alone."""
+        for person in channel_people.of_principal(tx, principal):
+            if person.conversation and self._book.is_on(person.connector):
+                return [Place(person.connector, person.conversation)]
+        return []
+
+    def _put(self, tx: Tx, place: Place, approval: Approval, who: str) -> None:
+        request = approval.request
+        reply_id = self._clock.new_id()
+        if not channel_outbox.was_asked(
+            tx, Asked(request.approval_id, reply_id, place.connector, place.conversation, place.thread)
+        ):
+            return
+        text, buttons = words.approval(request, who, buttons=self._posting.abilities(place.connector).buttons)
+        self._posting.post(tx, place, text, "approval", reply_id=reply_id, buttons=buttons)
+
+    async def route(self, by: str, approval_id: str, *, principal: str = "", place: Place | None = None) -> Approval:
+        """Hand an approval on: to a person, who may then answer it, or into another conversation."""
+        if not principal and place is None:
+            raise InvalidInput("say to whom: a principal, or a channel and a conversation")
+        if principal:
+            check_principal(principal)
+        if place is not None:
+            self._book.get(place.connector)
+
+        def step(tx: Tx) -> Approval:
+            approval = approvals.get(tx, approval_id, by)
+            if approval.decision:
+                raise InvalidInput(f"this approval was answered already: {approval.decision}", approval_id=approval_id)
+            places = [place] if place is not None else self.where_is(tx, principal)
+            if principal:
+                approvals.hand_on(tx, approval_id, principal)
+            for each in places:
+                self._put(tx, each, approval, approval.owner)
+            details: dict[str, Any] = {"to": principal or (f"{place.connector}/{place.conversation}" if place else "")}
+            event = AdminChanged(what="channel", action="approval handed on", subject=approval_id, details=details)
+            tape.append(tx, SYSTEM_TAPE, by, [event])
+            return approval
+
+        return await self._db.write(step)
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    async def answer(self, message: Message, who: Who, wanted: str, decision: str, reason: str) -> str:
+        """Somebody answers in a chat, by an approval's id or the end of it. What to say to them."""
+        approval = await self._db.read(partial(_wanted, wanted=wanted.upper(), who=who))
+        chosen: Decision = decision  # type: ignore[assignment]
+        given = Answer(decision=chosen, reason=reason)
+        try:
+            await self._answers.answer(who.principal, approval.approval_id, given, surface=f"channel:{message.connector}")
+        except Forbidden:
+            # A session that several share is nobody's: whoever may speak for it must be let by policy, not by being there.
+            raise Forbidden("you may not answer this: only those whom policy allows can") from None
+        return f"{words.short(approval.approval_id)} is {_SAID.get(decision, decision)}."
+
+    def answered(self, resolved: ApprovalResolved) -> None:
+        """However it was answered: take the buttons away where it was asked."""
+        self._aside(self._persist(partial(self._close, resolved=resolved)))
+
+    def _close(self, tx: Tx, resolved: ApprovalResolved) -> None:
+        for asked in channel_outbox.asked_where(tx, resolved.approval_id):
+            approval = approvals.find(tx, resolved.approval_id)
+            by = f" by {approval.resolved_by}" if approval is not None and resolved.decision in ("allow", "deny") else ""
+            title = approval.request.preview.title if approval is not None else resolved.approval_id
+            text = f"{title}\n{_SAID.get(resolved.decision, resolved.decision).capitalize()}{by}."
+            place = Place(asked.connector, asked.conversation, asked.thread)
+            self._posting.post(tx, place, text, "edit", reply_id=f"{asked.reply_id}e", edits=asked.reply_id)
+
+    async def pending(self, who: Who) -> list[Approval]:
+        return await self._db.read(partial(approvals.listing, owner=who.principal, pending=True))
+
+    async def recover(self, pending: list[Pending]) -> None:
+        """After a start: put the questions that were asked and not put, and close those that were answered meanwhile."""
+
+        def step(tx: Tx) -> None:
+            for each in pending:
+                for approval in approvals.pending_of_run(tx, each.run_id):
+                    self._ask(tx, each, approval.request)
+
+        await self._db.write(step)
+
+    # --- waiting for the store ----------------------------------------------------------------------------------------
+
+    async def _persist(self, step: partial[None]) -> None:
+        while True:
+            try:
+                await self._db.write(step)
+                return
+            except Unavailable as error:
+                log.warning("a question waits: %s", error.message)
+                await self._clock.sleep(_RETRY_MS)
+            except PalyraError as error:
+                log.error("a question could not be put: %s", error.message)
+                return
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def close(self) -> None:
+        for task in self._beside:
+            task.cancel()
+        if self._beside:
+            await asyncio.wait(self._beside, timeout=2.0)
+
+
+def _wanted(tx: Tx, wanted: str, who: Who) -> Approval:
+    """The approval that is meant, among those that were put to somebody like this one."""
+    if len(wanted) == 26:
+        found = approvals.find(tx, wanted)
+        if found is not None:
+            return found
+    elif len(wanted) >= _LEAST_OF_ID:
+        mine = approvals.ending_with(tx, wanted)
+        if len(mine) == 1:
+            return mine[0]
+        if mine:
+            raise InvalidInput("more than one approval ends like this: write more of its id")
+    raise NotFound(f"no approval that waits is called {wanted[:26]}: `status` lists yours")

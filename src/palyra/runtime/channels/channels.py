@@ -1,0 +1,323 @@
+"""The channels of this daemon as one part: which there are, what they do, and the verbs of whoever answers for them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from palyra.channels import kinds
+from palyra.channels.contract import Connector, Given, HookAnswer, Hooked, Lost, Me, Refused
+from palyra.domain.channels import Decision, Inbound, Rules
+from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
+from palyra.domain.events import AdminChanged
+from palyra.domain.ids import SYSTEM_TAPE
+from palyra.domain.redaction import Redactor
+from palyra.journal import channel_outbox, channels, tape
+from palyra.journal.channel_outbox import Reply, SentFile
+from palyra.journal.channels import Message, Step
+from palyra.journal.database import Appended, Database, Tx
+from palyra.runtime.channels import facts
+from palyra.runtime.channels.asking import Asking
+from palyra.runtime.channels.book import ROUTER, Book, Channel, with_changes
+from palyra.runtime.channels.connections import Connections, ConnectionStatus
+from palyra.runtime.channels.intake import Intake
+from palyra.runtime.channels.outbox import Outbox
+from palyra.runtime.channels.pairing import PairingDesk
+from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.channels.submitting import Submitting
+from palyra.runtime.clock import Clock
+
+_TEST_S = 20.0
+LookUp = Callable[[str, str], Awaitable[str]]
+
+
+class ChannelStatus(Struct, frozen=True, kw_only=True):
+    """`messages` and `outbox` count what there is in each state; what was sent is not counted."""
+
+    name: str
+    kind: str
+    enabled: bool
+    paused: bool
+    connection: ConnectionStatus
+    rules: Rules
+    changed: dict[str, Any]
+    messages: dict[str, int] = {}
+    outbox: dict[str, int] = {}
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """What would become of a message, and as whom and where its sender would be heard."""
+
+    decision: Decision
+    principal: str
+    acts_as: str
+    standing: str
+    session_key: str
+
+
+class Trace(Struct, frozen=True, kw_only=True):
+    message: Message
+    steps: list[Step]
+    replies: list[Reply]
+
+
+class Channels:
+    """`look_up` gives the value behind a setting that refers to a secret: its channel, and the reference."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        redactor: Redactor,
+        book: Book,
+        posting: Posting,
+        desk: PairingDesk,
+        submitting: Submitting,
+        asking: Asking,
+        intake: Intake,
+        connections: Connections,
+        outbox: Outbox,
+        look_up: LookUp,
+        listen: list[Callable[[list[Appended]], None]],
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._redactor = redactor
+        self._book = book
+        self._posting = posting
+        self.desk = desk
+        self._submitting = submitting
+        self.asking = asking
+        self.intake = intake
+        self.connections = connections
+        self.outbox = outbox
+        self._look_up = look_up
+        self._listen = listen
+        self._changing = asyncio.Lock()
+        self._opened: dict[str, Channel] = {}
+        self._failed: dict[str, str] = {}
+        self._started = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._book.names
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    async def apply(self, configured: Mapping[str, Channel], *, router_on: bool = True) -> None:
+        """Use exactly these channels from now on. Those that are as before stay connected; nobody waits for one to connect."""
+        async with self._changing:
+            if configured and not self._started:
+                self._book.read(await self._db.read(channels.changed))
+            self._book.configure(configured, router_on=router_on)
+            for name, before in list(self._opened.items()):
+                after = configured.get(name)
+                if after is None or not after.enabled or _way(after) != _way(before):
+                    del self._opened[name]
+                    await self.connections.shut(name)
+            self._failed = {}
+            for name, channel in configured.items():
+                if channel.enabled and name not in self._opened:
+                    await self._open(channel)
+            if configured and not self._started:
+                self._started = True
+                await self._start()
+            self.connections.changed()
+            self.outbox.look()
+
+    async def _open(self, channel: Channel) -> None:
+        try:
+            connector = await self._made(channel)
+        except PalyraError as error:
+            self._failed[channel.name] = error.message
+            return
+        self._opened[channel.name] = channel
+        self.connections.open(connector)
+
+    async def _made(self, channel: Channel) -> Connector:
+        kind = kinds.find(channel.kind)
+        known = {setting.name: setting for setting in kind.settings}
+        unknown = sorted(set(channel.settings) - set(known))
+        missing = sorted(name for name, each in known.items() if each.required and not channel.settings.get(name))
+        if unknown or missing:
+            wrong = f"it has no setting {', '.join(unknown)}" if unknown else f"it needs {', '.join(missing)}"
+            raise InvalidInput(f"channel {channel.name} of kind {kind.name}: {wrong}", channel=channel.name)
+        values: dict[str, str] = {}
+        for name, value in channel.settings.items():
+            values[name] = await self._look_up(channel.name, value) if known[name].secret else value
+        for name, each in known.items():
+            values.setdefault(name, each.default)
+        return kind.make(Given(channel.name, values, self._clock.now_ms))
+
+    async def _start(self) -> None:
+        """Go on with what was unfinished: answers first, then what was not given to the agent yet."""
+        self.outbox.start()
+        self._listen.append(self._submitting.heard)
+        await self._submitting.recover()
+        await self.asking.recover(self._submitting.pending)
+        await self.intake.recover()
+
+    async def close(self) -> None:
+        if not self._started:
+            return
+        await self.connections.close()
+        await self.intake.close()
+        await self.asking.close()
+        await self._submitting.close()
+        await self.outbox.close()
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    async def listing(self) -> list[ChannelStatus]:
+        return [await self.status(name) for name in self._book.names]
+
+    async def status(self, name: str) -> ChannelStatus:
+        channel = self._book.get(name)
+        messages, outbox = await self._db.read(lambda tx: (channels.by_state(tx, name), channel_outbox.by_state(tx, name)))
+        connection = self.connections.status(name)
+        if name in self._failed:
+            connection = ConnectionStatus(state="failed", detail=self._failed[name])
+        return ChannelStatus(
+            name=name,
+            kind=channel.kind,
+            enabled=channel.enabled,
+            paused=self._book.is_paused(name),
+            connection=connection,
+            rules=self._book.rules(name),
+            changed=self._book.overrides(name),
+            messages=messages,
+            outbox=outbox,
+        )
+
+    async def preview(self, name: str, message: Inbound) -> Preview:
+        """What would become of a message if it came now. Nothing is done."""
+        self._book.get(name)
+        called = self.connections.called(name)
+        look = partial(facts.look, book=self._book, connector=name, called=called, message=message)
+        routed = await self._db.read(look)
+        who = routed.who
+        return Preview(
+            decision=routed.decision,
+            principal=who.principal,
+            acts_as=who.acts_as,
+            standing=who.standing,
+            session_key=who.session_key,
+        )
+
+    async def trace(self, message_id: str) -> Trace:
+        """What happened to a message, step by step; by its id, or by `channel:native id`."""
+
+        def query(tx: Tx) -> Trace:
+            channel, colon, native = message_id.partition(":")
+            message = channels.by_native_id(tx, channel, native) if colon else None
+            message = message or channels.get(tx, message_id)
+            first = channels.of_run(tx, message.run_id)[:1]
+            about = message.message_id
+            replies = channel_outbox.of_message(tx, about) or [
+                each for other in first for each in channel_outbox.of_message(tx, other.message_id)
+            ]
+            return Trace(message=message, steps=channels.steps(tx, about), replies=replies)
+
+        return await self._db.read(query)
+
+    async def messages(self, *, channel: str = "", state: str = "", before: int = 0, limit: int = 100) -> list[Message]:
+        look = partial(channels.listing, connector=channel, state=state, before=before or 1 << 62, limit=limit)
+        return await self._db.read(look)
+
+    async def dead(self, channel: str = "", limit: int = 100) -> list[Reply]:
+        return await self._db.read(partial(channel_outbox.dead, connector=channel, limit=limit))
+
+    # --- changing -----------------------------------------------------------------------------------------------------
+
+    async def pause(self, by: str, name: str, *, paused: bool) -> ChannelStatus | None:
+        """Take nothing in and send nothing out on a channel, or go on; an empty name is all of them."""
+        if name != ROUTER:
+            self._book.get(name)
+
+        def step(tx: Tx) -> dict[str, channels.Changed]:
+            channels.pause(tx, name, paused=paused)
+            _record(tx, by, "paused" if paused else "resumed", name or "all channels")
+            return channels.changed(tx)
+
+        self._book.read(await self._db.write(step))
+        self.connections.changed()
+        return await self.status(name) if name != ROUTER else None
+
+    async def change_rules(self, by: str, name: str, changes: Mapping[str, Any]) -> ChannelStatus:
+        """Change some rules, from now on and over what the file says. A rule that is null is as in the file again."""
+        channel = self._book.get(name)
+        over = {**self._book.overrides(name), **changes}
+        over = {key: value for key, value in over.items() if value is not None}
+        rules = with_changes(channel.rules, over)
+        if not 1 <= rules.concurrency <= 1_000 or rules.per_minute < 1 or rules.waiting < 1:
+            raise InvalidInput("concurrency, per_minute and waiting are numbers from 1 up")
+
+        def step(tx: Tx) -> dict[str, channels.Changed]:
+            channels.set_rules(tx, name, over)
+            _record(tx, by, "rules changed", name, changes=dict(changes))
+            return channels.changed(tx)
+
+        self._book.read(await self._db.write(step))
+        return await self.status(name)
+
+    async def replay(self, by: str, reply_id: str) -> list[Reply]:
+        """Send a dead letter again."""
+
+        def step(tx: Tx) -> list[Reply]:
+            replies = channel_outbox.replay(tx, reply_id)
+            _record(tx, by, "dead letter sent again", reply_id)
+            return replies
+
+        replies = await self._db.write(step)
+        self.outbox.again(replies)
+        return replies
+
+    async def reconnect(self, by: str, name: str) -> ChannelStatus:
+        channel = self._book.get(name)
+        if not channel.enabled:
+            raise Conflict(f"the channel {name} is not enabled: palyra config set channels.{name}.enabled true")
+        await self._db.write(partial(_record, by=by, action="connected anew", subject=name))
+        async with self._changing:
+            self._opened.pop(name, None)
+            self._failed.pop(name, None)
+            await self.connections.shut(name)
+            await self._open(channel)
+        return await self.status(name)
+
+    async def test(self, name: str) -> Me:
+        """Ask the platform who we are."""
+        connector = self.connections.connector(name)
+        if connector is None:
+            connector = await self._made(self._book.get(name))
+        try:
+            async with asyncio.timeout(_TEST_S):
+                return await connector.test()
+        except (Refused, Lost) as error:
+            raise Unavailable(f"the channel {name} cannot be used: {self._redactor.redact(str(error))}") from error
+        except TimeoutError:
+            raise Unavailable(f"the channel {name} did not answer within {_TEST_S:g} s") from None
+
+    async def say(self, by: str, place: Place, text: str, *, files: tuple[SentFile, ...] = (), reply_id: str = "") -> str:
+        """Put a message of the daemon's own accord into the outbox; gives the id under which it is sent."""
+        self._book.get(place.connector)
+        post = partial(self._posting.post, place=place, text=text, kind="message", files=files, reply_id=reply_id)
+        return await self._db.write(lambda tx: post(tx))
+
+    async def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> HookAnswer:
+        """A platform calls over HTTP; its connector knows whether to believe it."""
+        connector: object = self.connections.connector(name)
+        if not isinstance(connector, Hooked):
+            raise NotFound("there is no such channel that is called over HTTP")
+        return await connector.hook(headers, body)
+
+
+def _way(channel: Channel) -> Channel:
+    """What a connection depends on: rules can change under it."""
+    return msgspec.structs.replace(channel, rules=Rules(), approvals_to="", workspace="")
+
+
+def _record(tx: Tx, by: str, action: str, subject: str, **details: Any) -> None:
+    tape.append(tx, SYSTEM_TAPE, by, [AdminChanged(what="channel", action=action, subject=subject, details=details)])

@@ -1,0 +1,247 @@
+"""The way of a message from the platform to a run: stored, then routed, then held for a moment, then given to the agent.
+
+Each move is one step of the store. In memory there are only the order of things and the timers; after a crash both are made again
+from the rows, so that a message that was taken is never left lying.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Literal
+
+from msgspec.structs import replace
+
+from palyra.channels.contract import Mark, Taken
+from palyra.domain.channels import LARGEST_TEXT, Inbound, InboundFile, Sender, is_stop, principal_of
+from palyra.domain.errors import PalyraError, Unavailable
+from palyra.domain.redaction import Redactor
+from palyra.journal import channel_people, channels
+from palyra.journal.channels import Message
+from palyra.journal.database import Database, Tx
+from palyra.runtime.channels import facts
+from palyra.runtime.channels.book import Book
+from palyra.runtime.channels.commands import Command, Commands, parse
+from palyra.runtime.channels.connections import Connections
+from palyra.runtime.channels.facts import Who
+from palyra.runtime.channels.holding import Holding
+from palyra.runtime.channels.pairing import PairingDesk
+from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.clock import Clock
+
+log = logging.getLogger("palyra.channels")
+
+_RETRY_MS = 1_000
+_LONGEST_NAME = 200
+# What a sender is told; of the rest only the trace tells, or a group would hear of every message that was not for us.
+_TOLD: dict[str, str] = {
+    "oversized": "That message is too long for me (32 KiB): send it as a file, or in parts.",
+    "over_limit": "That is more than I can take at once: wait until I have answered, then send it again.",
+}
+Lane = tuple[str, str]
+What = Literal["refused", "command", "held"]
+
+
+class Intake:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        redactor: Redactor,
+        book: Book,
+        posting: Posting,
+        pairing: PairingDesk,
+        holding: Holding,
+        commands: Commands,
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._redactor = redactor
+        self._book = book
+        self._posting = posting
+        self._pairing = pairing
+        self._holding = holding
+        self._commands = commands
+        self.connections: Connections
+        self._lanes: dict[Lane, deque[str]] = {}
+        self._working: dict[Lane, asyncio.Task[None]] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+
+    # --- taking -------------------------------------------------------------------------------------------------------
+
+    async def take(self, connector: str, message: Inbound, cursor: str | None = None) -> Taken:
+        """Store a message. What becomes of it is decided afterwards, in the order of its conversation."""
+        clean = self._cleaned(message)
+        message_id = self._clock.new_id()
+        principal = str(principal_of(connector, message.sender.handle))
+
+        def step(tx: Tx) -> Taken:
+            taken = Taken(*channels.take(tx, connector, message_id, principal, clean))
+            if cursor is not None:
+                channels.remember(tx, connector, cursor)
+            return taken
+
+        taken = await self._db.write(step)
+        if not taken.duplicate:
+            self._line_up(connector, message.conversation, message_id, first=self._is_urgent(connector, clean))
+        return taken
+
+    def _cleaned(self, message: Inbound) -> Inbound:
+        """As it is stored: without secrets, and of what is too long only as much as shows that it is."""
+        redact = self._redactor.redact
+        text = message.text.encode("utf-8", "replace").decode()
+        sender = Sender(message.sender.handle, redact(message.sender.display)[:_LONGEST_NAME], message.sender.verified)
+        files = tuple(InboundFile(redact(each.name)[:_LONGEST_NAME], each.data, each.media_type) for each in message.files)
+        return replace(message, text=redact(text[: LARGEST_TEXT + 64]), sender=sender, files=files)
+
+    def _is_urgent(self, connector: str, message: Inbound) -> bool:
+        return is_stop(message, self._book.rules(connector), self.connections.called(connector))
+
+    def _line_up(self, connector: str, conversation: str, message_id: str, *, first: bool = False) -> None:
+        lane = (connector, conversation)
+        line = self._lanes.setdefault(lane, deque())
+        if first:
+            line.appendleft(message_id)
+        else:
+            line.append(message_id)
+        if lane not in self._working:
+            self._working[lane] = asyncio.create_task(self._work(lane))
+
+    async def recover(self) -> None:
+        """After a start: go on with what was stored and not routed, and with what was held."""
+        for message in await self._db.read(partial(channels.open_messages, state="received")):
+            self._line_up(message.connector, message.conversation, message.message_id)
+        for message in await self._db.read(partial(channels.open_messages, state="queued")):
+            if not message.run_id:
+                # A command that was accepted and not answered: it is done again, and does no harm by it.
+                self._aside(self._command(message, await self._who(message)))
+        await self._holding.recover()
+
+    async def close(self) -> None:
+        tasks = [*self._working.values(), *self._beside]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=2.0)
+        await self._holding.close()
+
+    # --- routing ------------------------------------------------------------------------------------------------------
+
+    async def _work(self, lane: Lane) -> None:
+        line = self._lanes[lane]
+        try:
+            while line:
+                message_id = line.popleft()
+                await self._persist(partial(self._route, message_id))
+        finally:
+            del self._working[lane], self._lanes[lane]
+
+    async def _persist(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Do it, and again as long as the store is away: nobody else would."""
+        while True:
+            try:
+                await act()
+                return
+            except Unavailable as error:
+                log.warning("messages wait: %s", error.message)
+                await self._clock.sleep(_RETRY_MS)
+            except PalyraError as error:
+                log.error("a message could not be routed: %s", error.message)
+                return
+
+    async def _route(self, message_id: str) -> None:
+        routed = await self._db.write(partial(self._decide, message_id=message_id))
+        if routed is None:
+            return
+        message, who, what = routed
+        match what:
+            case "refused":
+                self._mark(message, "refused")
+            case "command":
+                # Not in this lane: one that takes long must not hold up the conversation, least of all a STOP.
+                self._aside(self._command(message, who))
+            case "held":
+                self._mark(message, "seen")
+                self._holding.hold(message, who)
+
+    def _decide(self, tx: Tx, message_id: str) -> tuple[Message, Who, What] | None:
+        message = channels.find(tx, message_id)
+        if message is None or message.state != "received":
+            return None
+        inbound, connector = message.inbound, message.connector
+        if message.files:
+            # How many there are is all that matters here.
+            inbound = replace(inbound, files=tuple(InboundFile("", b"") for _ in range(message.files)))
+        called = self.connections.called(connector)
+        routed = facts.look(tx, self._book, connector, called, inbound, besides=message_id)
+        direct = message.conversation if inbound.is_direct else ""
+        channel_people.seen(tx, connector, message.sender, inbound.sender.display, direct)
+        decision = routed.decision
+        place = Place(connector, message.conversation, message.thread)
+        if not decision.accepted:
+            sentence = decision.sentence
+            if decision.reason == "pairing_required":
+                sentence = f"{sentence} ({self._pairing.stranger(tx, place, inbound.sender, message_id)})"
+            elif decision.reason in _TOLD:
+                said = _TOLD[decision.reason]
+                self._posting.post(tx, place, said, "told", message_id=message_id, reply_to=inbound.native_id)
+            channels.refuse(tx, message, decision.reason, sentence)
+            return message, routed.who, "refused"
+        channels.add_step(tx, message_id, "accepted", f"as {routed.who.acts_as}, session {routed.who.session_key}")
+        names = (*self._book.rules(connector).names, *called)
+        command = parse(inbound, names)
+        if command is not None:
+            channels.move(tx, message_id, "queued", "command", command.name)
+            return message, routed.who, "command"
+        channels.move(tx, message_id, "held", "held", "for more of the same sender")
+        return message, routed.who, "held"
+
+    async def _who(self, message: Message) -> Who:
+        return await self._db.read(partial(facts.identify, book=self._book, connector=message.connector, message=message.inbound))
+
+    async def _command(self, message: Message, who: Who) -> None:
+        names = (*self._book.rules(message.connector).names, *self.connections.called(message.connector))
+        command = parse(message.inbound, names) or Command("help")
+        dropped: list[Message] = []
+        if command.name == "stop":
+            dropped = self._holding.drop(message.connector, message.sender)
+        else:
+            # What the same person sent before it belongs before it.
+            self._holding.flush(message)
+
+        async def act() -> None:
+            said = await self._commands.run(command, message, who)
+
+            def step(tx: Tx) -> None:
+                now = channels.get(tx, message.message_id)
+                if now.state != "queued":
+                    return
+                place = Place(message.connector, message.conversation, message.thread)
+                post = partial(self._posting.post, tx, place, said, "command", reply_id=message.message_id)
+                post(message_id=message.message_id, reply_to=message.inbound.native_id)
+                for each in dropped:
+                    channels.move(tx, each.message_id, "failed", "stopped", "a STOP came before it was begun", "stopped")
+
+            await self._db.write(step)
+
+        await self._persist(act)
+
+    def _aside(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    def _mark(self, message: Message, mark: Mark) -> None:
+        """Show it on the message where the platform has a way to; that it fails is nobody's loss."""
+        connector = self.connections.connector(message.connector)
+        if connector is None or not connector.abilities.acknowledge or message.inbound.pressed:
+            return
+
+        async def show() -> None:
+            try:
+                await connector.acknowledge(message.conversation, message.inbound.native_id, mark)
+            except Exception as error:  # noqa: BLE001  a sign of courtesy; whatever is wrong with it, the message goes its way
+                log.info("channel %s could not mark a message: %s", connector.name, error)
+
+        self._aside(show())

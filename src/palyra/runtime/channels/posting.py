@@ -1,0 +1,80 @@
+"""Putting words into the outbox, inside whatever step causes them: cut to the platform's size, unable to ping everybody."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from palyra.channels.contract import Abilities, Connector, Limits
+from palyra.domain.channels import Button, defused
+from palyra.domain.splitting import split
+from palyra.journal import channel_outbox
+from palyra.journal.channel_outbox import Body, ReplyKind, SentFile
+from palyra.journal.database import Tx
+from palyra.runtime.channels.book import Book
+from palyra.runtime.clock import Clock
+
+
+class Place(Struct, frozen=True):
+    """Where something is said."""
+
+    connector: str
+    conversation: str
+    thread: str = ""
+
+
+class Posting:
+    def __init__(self, book: Book, clock: Clock, connector: Callable[[str], Connector | None]) -> None:
+        self._book = book
+        self._clock = clock
+        self._connector = connector
+
+    def abilities(self, connector: str) -> Abilities:
+        found = self._connector(connector)
+        return found.abilities if found is not None else Abilities()
+
+    def post(
+        self,
+        tx: Tx,
+        place: Place,
+        text: str,
+        kind: ReplyKind,
+        *,
+        reply_id: str = "",
+        message_id: str = "",
+        reply_to: str = "",
+        buttons: Sequence[Button] = (),
+        files: Sequence[SentFile] = (),
+        edits: str = "",
+    ) -> str:
+        """Say it there, once for each `reply_id`; gives that id."""
+        reply_id = reply_id or self._clock.new_id()
+        connector = self._connector(place.connector)
+        limits, abilities = (connector.limits, connector.abilities) if connector is not None else (Limits(), Abilities())
+        pings = kind == "answer" and self._book.rules(place.connector).broadcast == "allow"
+        if files and not abilities.files:
+            text = "\n".join([text, *(f"(file: {file.name})" for file in files)])
+            files = ()
+        pieces = split(text if pings else defused(text), limits.text) or [" "]
+        bodies = [Body(text=piece, ping_everyone=pings) for piece in pieces]
+        bodies[0] = Body(text=pieces[0], reply_to=reply_to, ping_everyone=pings, edits=edits)
+        # Buttons and files stand below the last of it.
+        last = bodies[-1]
+        bodies[-1] = Body(
+            text=last.text,
+            reply_to=last.reply_to,
+            ping_everyone=pings,
+            edits=last.edits,
+            buttons=tuple(buttons) if abilities.buttons else (),
+            files=tuple(files[: limits.files]),
+        )
+        channel_outbox.add(
+            tx,
+            reply_id=reply_id,
+            connector=place.connector,
+            conversation=place.conversation,
+            thread=place.thread,
+            kind=kind,
+            bodies=bodies,
+            message_id=message_id,
+        )
+        return reply_id

@@ -1,0 +1,347 @@
+"""Giving messages to the agent through the one way in, and carrying back what it says: an answer for each message, once.
+
+That a message is given to a run commits with the run's input. What a run comes to is put into the outbox in one step with what it
+answers; a run that ended while nobody listened is found by its rows.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palyra.domain import labels, references
+from palyra.domain.channels import combined, named
+from palyra.domain.errors import Conflict, LimitExceeded, PalyraError, Unavailable
+from palyra.domain.events import AgentAsked, ApprovalRequested, ApprovalResolved, RunCancelled, RunCompleted, RunFailed
+from palyra.domain.labels import CLEAN
+from palyra.journal import channels, runs
+from palyra.journal.channel_outbox import ReplyKind
+from palyra.journal.channels import Message
+from palyra.journal.database import Appended, Database, Tx
+from palyra.journal.sessions import Session
+from palyra.runtime.attachments import Attaching, Attachments
+from palyra.runtime.channels import book as books
+from palyra.runtime.channels import words
+from palyra.runtime.channels.book import Book
+from palyra.runtime.channels.connections import Connections
+from palyra.runtime.channels.facts import Who
+from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.clock import Clock
+from palyra.runtime.gateway import Gateway, Said, Submission, Submitted
+from palyra.runtime.session_verbs import Resolve, Sessions
+
+log = logging.getLogger("palyra.channels")
+
+_RETRY_MS = 1_000
+_TYPING_MS = 8_000
+# So long a run may be silent before its asker sees that somebody is at it.
+_FIRST_TYPING_MS = 300
+
+
+class Pending(Struct, frozen=True, kw_only=True):
+    """A run that somebody in a chat waits for."""
+
+    run_id: str
+    session_id: str
+    session_key: str
+    principal: str
+    place: Place
+    message_id: str
+    native_id: str
+    sender: str
+    direct: bool
+
+
+class Submitting:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        book: Book,
+        posting: Posting,
+        gateway: Gateway,
+        sessions: Sessions,
+        attachments: Attachments,
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._book = book
+        self._posting = posting
+        self._gateway = gateway
+        self._sessions = sessions
+        self._attachments = attachments
+        self.connections: Connections
+        # Told when a conversation has no run any more that works.
+        self.freed: Callable[[str, str], None] = lambda connector, key: None
+        # Told when a run of ours asks for a yes, and when a question was answered, by whomever.
+        self.asked: Callable[[Pending, ApprovalRequested], None] = lambda pending, request: None
+        self.answered: Callable[[ApprovalResolved], None] = lambda resolved: None
+        self._pending: dict[str, Pending] = {}
+        self._typing: dict[str, asyncio.Task[None]] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+
+    def is_working(self, session_key: str) -> bool:
+        return any(each.session_key == session_key for each in self._pending.values())
+
+    @property
+    def pending(self) -> list[Pending]:
+        return list(self._pending.values())
+
+    # --- giving -------------------------------------------------------------------------------------------------------
+
+    async def submit(self, messages: list[Message], who: Who) -> bool:
+        """Give messages of one sender to the agent as one input; whether a run works on them now."""
+        first = messages[0]
+        session = await self.session(who, first)
+        try:
+            attached = await self._attach(messages, session)
+            submission = Submission(
+                text=self._text(messages, who, attached=bool(attached)),
+                run_id=first.message_id,
+                origin="channel",
+                model=(await self._db.read(partial(books.chosen, session_key=who.session_key))).model,
+                attachments=attached,
+            )
+            said = self._said(messages, who, session.session_id)
+            # Watched before it begins: what it says first must not be missed.
+            self._pending[first.message_id] = pending = _pending(first, who, session.session_id)
+            submitted = await self._gateway.submit(who.acts_as, session.session_id, submission, brought=said.label, said=said)
+        except LimitExceeded as error:
+            self._pending.pop(first.message_id, None)
+            await self._refuse(messages, "over_limit", f"The mailbox of this conversation is full: {error.message}.")
+            return False
+        except Unavailable:
+            self._pending.pop(first.message_id, None)
+            raise
+        except Conflict as error:
+            self._pending.pop(first.message_id, None)
+            if session.archived:
+                await self.begin_anew(who)
+                return await self.submit(messages, who)
+            await self._fail(messages, error)
+            return False
+        except PalyraError as error:
+            self._pending.pop(first.message_id, None)
+            await self._fail(messages, error)
+            return False
+        if submitted.outcome == "repeated":
+            # Only if the same was given before and the daemon did not hear that it was.
+            await self._db.write(partial(self._given, submitted=submitted, messages=messages, who=who))
+            self._aside(self._settle(first.message_id))
+        self._show_typing(pending)
+        return first.message_id in self._pending
+
+    async def session(self, who: Who, message: Message) -> Session:
+        """The conversation of whoever wrote, made if need be. People who are no users see no folder but the channel's own."""
+        choice = await self._db.read(partial(books.chosen, session_key=who.session_key))
+        key = who.session_key if not choice.generation else f"{who.session_key[:180]}+{choice.generation}"
+        channel = self._book.find(message.connector)
+        folder = None if who.is_user else (channel.workspace if channel is not None else "")
+        wanted = Resolve(key=key, channel=message.connector)
+        found, _ = await self._sessions.find_or_create(who.acts_as, wanted, folder=folder)
+        return found
+
+    async def begin_anew(self, who: Who) -> None:
+        """The next message of this conversation begins another session."""
+
+        def step(tx: Tx) -> None:
+            choice = books.chosen(tx, who.session_key)
+            books.choose(tx, who.session_key, replace(choice, generation=choice.generation + 1))
+
+        await self._db.write(step)
+
+    def _text(self, messages: list[Message], who: Who, *, attached: bool) -> str:
+        texts = [each.inbound.text for each in messages]
+        if who.shared:
+            sender = messages[0].inbound.sender
+            texts = [named(sender.display, sender.handle, text) for text in texts]
+        if not who.is_user:
+            # References are read with the rights of whoever names them, by those who are at home here.
+            texts = [_plain(text) for text in texts]
+        return combined(texts) or ("See the attached files." if attached else "…")
+
+    def _said(self, messages: list[Message], who: Who, session_id: str) -> Said:
+        sender = messages[0].inbound.sender
+        trusted = who.standing == "person"
+        return Said(
+            label=CLEAN if trusted else labels.untrusted(who.principal),
+            sender="" if trusted else f"{' '.join((sender.display or sender.handle).split())[:64]} ({who.principal})",
+            also=lambda tx, submitted: self._given(tx, submitted, messages, who),
+        )
+
+    def _given(self, tx: Tx, submitted: Submitted, messages: list[Message], who: Who) -> None:
+        together = f" with {len(messages) - 1} more" if len(messages) > 1 else ""
+        detail = f"run {submitted.run_id}{together}: {submitted.outcome}"
+        for message in messages:
+            channels.give_to_run(tx, message.message_id, who.acts_as, submitted.session_id, submitted.run_id, detail)
+
+    async def _attach(self, messages: list[Message], session: Session) -> tuple[Attaching, ...]:
+        attached: list[Attaching] = []
+        for message in messages:
+            for file in await self._db.read(partial(channels.files, message_id=message.message_id)) if message.files else ():
+                kept = await self._attachments.keep(session.owner, session.session_id, file.name, file.data)
+                attached.append(Attaching(artifact=kept.artifact, name=kept.name))
+        return tuple(attached)
+
+    async def _refuse(self, messages: list[Message], reason: str, sentence: str) -> None:
+        def step(tx: Tx) -> None:
+            for message in messages:
+                channels.refuse(tx, message, reason, sentence)
+            self._post_about(tx, messages[0], "That is more than I can take at once: wait until I have answered.", "told")
+
+        await self._db.write(step)
+
+    async def _fail(self, messages: list[Message], error: PalyraError) -> None:
+        """It cannot become a run, whoever tries: whoever wrote it is told why."""
+
+        def step(tx: Tx) -> None:
+            for message in messages:
+                channels.move(tx, message.message_id, "failed", "failed", error.message, error.code)
+                channels.drop_files(tx, message.message_id)
+            self._post_about(tx, messages[0], f"I cannot take that: {error.message}", "told")
+
+        await self._db.write(step)
+
+    def _post_about(self, tx: Tx, message: Message, text: str, kind: ReplyKind) -> None:
+        place = Place(message.connector, message.conversation, message.thread)
+        self._posting.post(tx, place, text, kind, message_id=message.message_id, reply_to=message.inbound.native_id)
+
+    # --- carrying back ------------------------------------------------------------------------------------------------
+
+    def _show_typing(self, pending: Pending) -> None:
+        if pending.run_id in self._pending and self._posting.abilities(pending.place.connector).typing:
+            self._typing[pending.run_id] = asyncio.create_task(self._type(pending))
+
+    def heard(self, appended: list[Appended]) -> None:
+        """Called for everything that is committed: a look at a dictionary for most of it."""
+        for entry in appended:
+            pending = self._pending.get(entry.run_id)
+            match entry.event:
+                case RunCompleted() | RunFailed() | RunCancelled() if pending is not None:
+                    self._aside(self._settle(entry.run_id))
+                case ApprovalRequested() as request if pending is not None:
+                    self._waits(pending)
+                    self.asked(pending, request)
+                case AgentAsked(request=request) if pending is not None:
+                    self.asked(pending, request)
+                case ApprovalResolved() as resolved:
+                    self.answered(resolved)
+                case _:
+                    pass
+
+    def _waits(self, pending: Pending) -> None:
+        """It waits for a person: nobody types, and its place is free."""
+        typing = self._typing.pop(pending.run_id, None)
+        if typing is not None:
+            typing.cancel()
+        self.freed(pending.place.connector, pending.session_key)
+
+    async def _settle(self, run_id: str) -> None:
+        """If a run has ended, answer with what it came to."""
+        while True:
+            try:
+                ended = await self._db.write(partial(self._answer, run_id=run_id))
+                break
+            except Unavailable as error:
+                log.warning("an answer waits: %s", error.message)
+                await self._clock.sleep(_RETRY_MS)
+        pending = self._pending.get(run_id)
+        if not ended or pending is None:
+            return
+        del self._pending[run_id]
+        typing = self._typing.pop(run_id, None)
+        if typing is not None:
+            typing.cancel()
+        if not self.is_working(pending.session_key):
+            self.freed(pending.place.connector, pending.session_key)
+
+    def _answer(self, tx: Tx, run_id: str) -> bool:
+        run = runs.find(tx, run_id)
+        if run is None or run.state not in ("done", "failed", "cancelled"):
+            return False
+        messages = [each for each in channels.of_run(tx, run_id) if each.state == "queued"]
+        if not messages:
+            return True
+        end = channels.ending(tx, run_id)
+        first = messages[0]
+        place = Place(first.connector, first.conversation, first.thread)
+        self._posting.post(
+            tx,
+            place,
+            words.answer(end),
+            "answer",
+            # One answer for each run, however often this is done.
+            reply_id=run_id,
+            message_id=first.message_id,
+            reply_to=messages[-1].inbound.native_id,
+        )
+        return True
+
+    async def _type(self, pending: Pending) -> None:
+        connector = self.connections.connector(pending.place.connector)
+        await self._clock.sleep(_FIRST_TYPING_MS)
+        while connector is not None and pending.run_id in self._pending:
+            try:
+                await connector.typing(pending.place.conversation, thread=pending.place.thread)
+            except Exception as error:  # noqa: BLE001  a sign of courtesy: if it fails, nothing is lost
+                log.info("channel %s could not show that somebody types: %s", connector.name, error)
+                return
+            await self._clock.sleep(_TYPING_MS)
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def recover(self) -> None:
+        """After a start: watch the runs that are open, and answer for those that ended meanwhile."""
+        for message in await self._db.read(partial(channels.open_messages, state="queued")):
+            if message.run_id and message.run_id not in self._pending:
+                self._pending[message.run_id] = _remembered(message)
+                self._aside(self._settle(message.run_id))
+
+    async def close(self) -> None:
+        tasks = [*self._beside, *self._typing.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=2.0)
+
+
+def _plain(text: str) -> str:
+    """The text with every reference in it made plain words."""
+    for found in reversed(references.parse(text)):
+        text = f"{text[: found.start]}@{text[found.start :]}"
+    return text
+
+
+def _pending(message: Message, who: Who, session_id: str) -> Pending:
+    return Pending(
+        run_id=message.message_id,
+        session_id=session_id,
+        session_key=who.session_key,
+        principal=who.acts_as,
+        place=Place(message.connector, message.conversation, message.thread),
+        message_id=message.message_id,
+        native_id=message.inbound.native_id,
+        sender=message.inbound.sender.display or message.sender,
+        direct=message.inbound.is_direct,
+    )
+
+
+def _remembered(message: Message) -> Pending:
+    return Pending(
+        run_id=message.run_id,
+        session_id=message.session_id,
+        session_key=f"session {message.session_id}",
+        principal=message.principal,
+        place=Place(message.connector, message.conversation, message.thread),
+        message_id=message.message_id,
+        native_id=message.inbound.native_id,
+        sender=message.inbound.sender.display or message.sender,
+        direct=message.inbound.is_direct,
+    )

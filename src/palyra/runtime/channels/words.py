@@ -1,0 +1,80 @@
+"""What the daemon itself says in chats: short, plain, and never more than the reader may know."""
+
+from palyra.domain.channels import Button
+from palyra.domain.events import ApprovalRequested, RunCancelled, RunCompleted, RunFailed
+
+_PREVIEW = 1_200
+
+
+def answer(event: RunCompleted | RunFailed | RunCancelled) -> str:
+    """What a run came to, as whoever asked is told."""
+    match event:
+        case RunCompleted(text=text):
+            return text if text.strip() else "(There is nothing to say to that.)"
+        case RunFailed(message=message):
+            return f"That did not work: {message}"
+        case RunCancelled(reason=reason):
+            return f"Stopped: {reason}."
+
+
+def short(approval_id: str) -> str:
+    """As much of an id as a person types."""
+    return approval_id[-8:]
+
+
+def approval(request: ApprovalRequested, who: str, *, buttons: bool) -> tuple[str, tuple[Button, ...]]:
+    """The question as it fits a chat, and the buttons to answer it with."""
+    preview = request.preview
+    body = (
+        preview.body if len(preview.body) <= _PREVIEW else f"{preview.body[:_PREVIEW]}\n… ({len(preview.body)} characters in all)"
+    )
+    fence = "`" * max(3, _longest_run(body) + 1)
+    language = {"diff": "diff", "command": "sh"}.get(preview.kind, "")
+    lines = [f"{who} asks for a yes: {request.tool}, {request.risk} risk.", f"Why it asks: {request.why}"]
+    if request.label.integrity != "trusted":
+        lines.append(f"It has read untrusted text from {', '.join(request.label.sources) or 'outside'}.")
+    lines += ["", preview.title]
+    if body.strip():
+        lines += [f"{fence}{language}", body, fence]
+    name = short(request.approval_id)
+    choices = ("happened", "again", "skip") if request.about == "in_doubt" else ()
+    if not buttons:
+        how = f"`approve {name}`" if not choices else ", ".join(f"`approve {name} {each}`" for each in choices)
+        lines.append(f"Answer with {how} or `deny {name}`." if not choices else f"Answer with {how}.")
+        return "\n".join(lines), ()
+    if choices:
+        return "\n".join(lines), tuple(Button(each.capitalize(), f"approve {request.approval_id} {each}") for each in choices)
+    yes = Button("Approve", f"approve {request.approval_id}", "good")
+    return "\n".join(lines), (yes, Button("Deny", f"deny {request.approval_id}", "bad"))
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for char in text:
+        run = run + 1 if char == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+def pairing(code: str, minutes: int) -> str:
+    shown = f"{code[:4]}-{code[4:]}"
+    return (
+        f"We have not met. Your code is {shown}; it works once, for {minutes} minutes. Give it to the owner of this agent: "
+        f"they approve it with `palyra channels pair {shown}`, in the console, or by writing `pair {shown}` here. "
+        "Then write to me again."
+    )
+
+
+HELP = """\
+status – what is under way
+stop – end everything of yours that runs
+reset – begin this conversation anew
+new – begin another conversation; this one stays in the archive
+approve ID, deny ID – answer what the agent asks for
+model [NAME] – which model answers here
+usage – what was used today
+remember TEXT – keep something in mind
+pair CODE – admit somebody, or be admitted
+whoami – who you are to the agent
+help – this list
+Anything else goes to the agent."""

@@ -1,0 +1,78 @@
+"""A daemon with one chat channel inside the test's own process, and people who write there."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from palyra.app import Daemon
+from palyra.channels import loopback
+from palyra.channels.loopback import Platform, Posted
+from palyra.domain.channels import Inbound, Sender
+from palyra.domain.ids import OWNER
+from palyra.journal import channel_people, channels
+from palyra.journal.channels import Message
+from tests.inprocess import daemon
+
+_numbers = count(1)
+
+
+class Chat:
+    """One channel called `chat`. What people say is written with `direct` and `group`."""
+
+    def __init__(self, opened: Daemon, platform: Platform, name: str) -> None:
+        self.daemon = opened
+        self.platform = platform
+        self.name = name
+
+    def direct(self, who: str, text: str, **more: Any) -> str:
+        return self.say(text, who, conversation=f"dm-{who}", is_direct=True, **more)
+
+    def group(self, who: str, text: str, **more: Any) -> str:
+        return self.say(text, who, conversation=more.pop("conversation", "team"), **more)
+
+    def say(self, text: str, who: str, *, conversation: str, native_id: str = "", verified: bool = True, **more: Any) -> str:
+        native_id = native_id or f"in-{next(_numbers)}"
+        sender = Sender(who, who.capitalize(), verified)
+        self.platform.say(Inbound(native_id=native_id, conversation=conversation, sender=sender, text=text, **more))
+        return native_id
+
+    async def pair(self, *senders: str) -> None:
+        for sender in senders:
+            await self.daemon.db.write(lambda tx, who=sender: channel_people.grant(tx, self.name, who, 0, OWNER))
+
+    async def link(self, sender: str, principal: str = OWNER) -> None:
+        await self.daemon.channels.desk.link(OWNER, self.name, sender, principal)
+
+    def posted(self, conversation: str = "") -> list[Posted]:
+        return [each for each in self.platform.posted if conversation in ("", each.out.conversation)]
+
+    def texts(self, conversation: str = "") -> list[str]:
+        return [each.text for each in self.posted(conversation)]
+
+    async def until(self, enough: Callable[["Chat"], bool], seconds: float = 20) -> None:
+        await self.platform.until(lambda _: enough(self), seconds)
+
+    async def answers(self, conversation: str, number: int = 1, seconds: float = 20) -> list[str]:
+        """The texts of a conversation, once there are so many."""
+        await self.until(lambda chat: len(chat.posted(conversation)) >= number, seconds)
+        return self.texts(conversation)
+
+    async def message(self, native_id: str) -> Message:
+        found = await self.daemon.db.read(lambda tx: channels.by_native_id(tx, self.name, native_id))
+        assert found is not None
+        return found
+
+
+@asynccontextmanager
+async def chat(
+    folder: Path, model: Any, settings: str = "", *, fresh: bool = True, more: str = "", name: str = "chat"
+) -> AsyncIterator[Chat]:
+    """A daemon with the channel; `settings` are lines of its table. Opened again it resumes, on the same platform unless `fresh`."""
+    world = f"{folder}/{name}"
+    if fresh:
+        loopback.forget(world)
+    table = f'[channels.{name}]\nkind = "loopback"\nsettings = ["platform={world}"]\n{settings}\n{more}'
+    async with daemon(folder, model, table) as opened:
+        yield Chat(opened, loopback.platform(world), name)
