@@ -57,7 +57,7 @@ function Links({ words, found, choose, none }: { words: string; found: readonly 
   return (
     <p class="row">
       <span class="hint">{words}:</span>
-      {found.length ? found.map((each) => <button type="button" class="quiet small" onClick={() => choose(each.seq)}>{each.seq}: {says(each.kind)}</button>) : <span class="hint">{none}</span>}
+      {found.length ? found.map((each) => <button type="button" class="small" onClick={() => choose(each.seq)}>{each.seq}: {says(each.kind)}</button>) : <span class="hint">{none}</span>}
     </p>
   );
 }
@@ -92,7 +92,7 @@ function Unchanged({ id, entry }: { id: string; entry: Entry }): VNode {
             : "The hash that this browser finds is another one: the entry, or the one before it, was changed after it was written. Check the whole journal."}</p>
           <dl class="facts"><dt>hash before</dt><dd class="mono breaks">{proof.before}</dd><dt>found here</dt><dd class="mono breaks">{proof.computed}</dd></dl>
         </div>
-      ) : <button type="button" class="quiet small" onClick={check}>Check that it is unchanged</button>}
+      ) : <button type="button" class="small" onClick={check}>Check that it is unchanged</button>}
       <Problem text={error} />
     </>
   );

@@ -85,7 +85,7 @@ function Remembered({ row: { item, score, parts }, attempt }: { row: Row; attemp
 }
 
 const PARTS: Record<keyof ScoreParts, string> = {
-  words: "the same words", meaning: "a similar meaning", own: "said by you", neighbour: "near something that fits", recency: "how new it is", confidence: "how sure it is",
+  words: "the same words", meaning: "a similar meaning", own: "both together", neighbour: "what it stands beside", recency: "how new it is", confidence: "how sure it is",
 };
 
 /** What a score is made of, part by part. */

@@ -17,7 +17,6 @@ const KEPT = "palyra.tour";
 const ASK = "What is in this folder?";
 const WRITE = "Write a file palyra-tour.txt that says: I was here";
 const AGAIN = "Write a file palyra-tour.txt that says: I came back";
-const SHOWN = 12;
 
 interface Kept {
   session: string;
@@ -123,6 +122,7 @@ function Steps({ conversation, note, remember }: { conversation: Conversation; n
     <><p>Check the journal. Every entry is chained to the one before it: whoever changed one would have to change them all.</p>
       <button type="button" class="main" disabled={busy} onClick={() => void verify()}>Check every entry</button></>,
   ];
+  const newest = items.slice(Math.max(0, items.findLastIndex((item) => item.kind === "user")));
   const titles = ["Ask", "Say yes to a change", "Undo it", "Pull the plug", "Check the journal"];
   return (
     <>
@@ -137,7 +137,7 @@ function Steps({ conversation, note, remember }: { conversation: Conversation; n
       </ol>
       <Problem text={error} />
       {at < 0 && <Next />}
-      {items.length > 0 && <section class="tour-tape" aria-label="What happened">{items.slice(-SHOWN).map((item) => <Drawn key={item.key} item={item} conversation={conversation} />)}</section>}
+      {items.length > 0 && <section class="tour-tape" aria-label="What happened">{newest.map((item) => <Drawn key={item.key} item={item} conversation={conversation} />)}</section>}
     </>
   );
 }
