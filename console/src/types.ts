@@ -153,6 +153,21 @@ export interface ApprovalResolved {
   surface?: string;
 }
 
+export interface ArchiveOld {
+  days?: number | null;
+  dry_run?: boolean;
+}
+
+export interface Archived {
+  dry_run: boolean;
+  days: number;
+  sessions: (Old)[];
+  entries: number;
+  bytes: number;
+  segments: (string)[];
+  sealed_bytes?: number;
+}
+
 export interface Ask {
   type: "ask";
   reason: string;
@@ -424,6 +439,21 @@ export interface Circumstances {
 export interface Clash {
   path: string;
   why: string;
+}
+
+export interface Clean {
+  dry_run?: boolean;
+}
+
+export interface Cleaned {
+  dry_run: boolean;
+  artifacts: number;
+  bytes: number;
+}
+
+export interface CleanedUp {
+  artifacts: Cleaned;
+  file?: Maintained | null;
 }
 
 export interface Commission {
@@ -877,6 +907,12 @@ export interface MadeToken {
   info: Token;
 }
 
+export interface Maintained {
+  log_bytes: number;
+  free_bytes: number;
+  released_bytes: number;
+}
+
 export interface MarkedRead {
   marked: number;
 }
@@ -1100,6 +1136,14 @@ export interface Notice {
 export interface NoticeList {
   notices: (Notice)[];
   unread: number;
+}
+
+export interface Old {
+  session_id: string;
+  owner: string;
+  title: string;
+  updated_ms: number;
+  entries: number;
 }
 
 export interface OwnerNotified {
@@ -1621,6 +1665,20 @@ export interface Secret {
   readable?: boolean;
 }
 
+export interface Segment {
+  segment_id: string;
+  bytes: number;
+  entries: number;
+  first_position: number;
+  last_position: number;
+  created_ms: number;
+  tapes?: number;
+}
+
+export interface SegmentList {
+  segments: (Segment)[];
+}
+
 export interface ServerList {
   servers: (ServerStatus)[];
 }
@@ -1859,8 +1917,6 @@ export interface Status {
   runs_working: number;
   watchers: number;
   entries: number;
-  incidents: number;
-  unread: number;
   incidents: number;
   unread: number;
   notes: (string)[];
