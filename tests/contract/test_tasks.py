@@ -436,3 +436,24 @@ def test_rows_of_tasks_that_ended_long_ago_are_forgotten(tmp_path: Path) -> None
             assert [task.task_id for task in await db.read(lambda tx: tasks.listing(tx))] == [last]
 
     run(inside())
+
+
+def test_a_task_that_asks_for_itself_again_runs_on_and_on_under_its_lease(tmp_path: Path) -> None:
+    async def inside() -> None:
+        async with queue(tmp_path) as (db, worker, _):
+            rounds = 0
+
+            async def handler(task: Task) -> Step | None:
+                nonlocal rounds
+                rounds += 1
+                if rounds == 50:
+                    return None
+                return lambda tx: tasks.enqueue(tx, "loop", {"n": rounds}, key="k", again=True)
+
+            worker.register("loop", handler)
+            worker.start()
+            task_id = await worker.enqueue("loop", key="k")
+            await asyncio.wait_for(worker.settled(), 20)
+            assert (rounds, worker.working, (await of(db, task_id)).state) == (50, 0, "done")
+
+    run(inside())

@@ -266,13 +266,15 @@ class Tasks:
 
     def _begin(self, task: Task) -> None:
         job = asyncio.create_task(self._work(self.kinds[task.kind], task))
+        # One that was asked for again may be here again before the job that ended it is quite over.
         self._working[task.task_id] = task, job
-        job.add_done_callback(lambda _: self._ended(task))
+        job.add_done_callback(partial(self._ended, task))
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._keep_beating())
 
-    def _ended(self, task: Task) -> None:
-        del self._working[task.task_id]
+    def _ended(self, task: Task, job: "asyncio.Task[None]") -> None:
+        if self._working.get(task.task_id) == (task, job):
+            del self._working[task.task_id]
         if not self._closing:
             self.look([task.kind])
 
