@@ -51,3 +51,27 @@ def test_a_table_is_sorted_with_the_keyboard_and_on_a_phone(browser: Browser, da
         expect(page.get_by_role("button", name="Largest first")).to_be_visible()
         assert page.evaluate("document.querySelector('main').scrollWidth") <= 360
         assert serious(page) == []
+
+
+def test_a_budget_is_set_shown_with_what_is_left_and_removed(somebody: Person) -> None:
+    page = somebody.log_in("/#/usage")
+    page.get_by_role("button", name="Set a budget").click()
+    form = page.get_by_role("form", name="Budget")
+    form.get_by_label("Name").fill("My Month")
+    expect(form.get_by_text("small letters")).to_be_visible()
+    form.get_by_label("Name").fill("month")
+    form.get_by_label("At most").fill("1000000")
+    form.get_by_label("of", exact=True).select_option("tokens")
+    assert serious(page) == []
+    form.get_by_role("button", name="Set it").click()
+    budget = page.get_by_role("list", name="Budgets").locator(".card")
+    expect(budget).to_contain_text("of 1,000,000 tokens")
+    _, entries = somebody.daemon.run("hello")
+    used = next(entry["event"]["usage"] for entry in entries if entry["kind"] == "model.replied")
+    (found,) = somebody.daemon.get("/v1/budgets")["budgets"]
+    assert found["spent"] >= used["input_tokens"]
+    expect(budget).to_contain_text(f"{found['spent']:,} tokens")
+    assert serious(page) == []
+    budget.get_by_role("button", name="Remove…").click()
+    budget.get_by_role("button", name="Remove it").click()
+    expect(page.get_by_text("There is no limit.")).to_be_visible()

@@ -79,6 +79,10 @@ export async function patch<T>(path: string, body: unknown): Promise<T> {
   return (await (await send("PATCH", path, JSON.stringify(body), "application/json")).json()) as T;
 }
 
+export async function put<T>(path: string, body: unknown): Promise<T> {
+  return (await (await send("PUT", path, JSON.stringify(body), "application/json")).json()) as T;
+}
+
 export async function remove(path: string): Promise<void> {
   await send("DELETE", path);
 }

@@ -2,11 +2,12 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, post } from "../core/api";
-import { visible } from "../core/words";
+import { lastEntry } from "../core/store";
+import { ago, visible, when } from "../core/words";
 import { Progress } from "../ui/form";
-import { Page, Sure, useAttempt } from "../ui/page";
-import { Badge } from "../ui/parts";
-import type { Check, Diagnosis, Repair, Repaired } from "../types";
+import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
+import { Badge, Choice, Problem } from "../ui/parts";
+import type { Check, Diagnosis, Incident, IncidentList, Repair, Repaired } from "../types";
 
 const TONES: Record<Check["state"], readonly [string, string]> = { fail: ["bad", "must be mended"], warn: ["warn", "worth knowing"], ok: ["good", "fine"] };
 const ORDER: readonly Check["state"][] = ["fail", "warn", "ok"];
@@ -45,7 +46,35 @@ export function DoctorPage(): VNode {
           </ul>
         );
       })}
+      <Incidents />
       <p class="hint">In a terminal, also when Palyra does not run: <code>palyra doctor</code>. “Look closely” checks every entry of the journal, too.</p>
     </Page>
+  );
+}
+
+const SEVERITY: Record<Incident["severity"], string> = { info: "", warning: "warn", error: "bad", critical: "bad" };
+const RESULTS: Record<string, string> = { begun: "under way", done: "done", failed: "did not work" };
+
+/** What went wrong with the daemon itself, and what it did about it. */
+function Incidents(): VNode {
+  const [which, setWhich] = useState<"open" | "all">("open");
+  const changed = lastEntry.value?.kind.startsWith("incident.") ? lastEntry.value.position : 0;
+  const found = useLoaded(() => get<IncidentList>(`/v1/incidents?limit=100${which === "open" ? "&open=true" : ""}`), [which, changed]);
+  return (
+    <Part id="incidents" title="Incidents">
+      <Choice label="Which" value={which} options={[["open", "Open"], ["all", "All"]]} onChoose={setWhich} />
+      <Problem text={found.error} />
+      {found.value && !found.value.incidents.length && <p class="hint">{which === "open" ? "None is open." : "There was none."}</p>}
+      <ul class="history" aria-label="Incidents">
+        {found.value?.incidents.map((each) => (
+          <li key={each.incident_id}>
+            <div class="row"><Badge tone={each.closed_ms ? "good" : SEVERITY[each.severity]}>{each.closed_ms ? "over" : each.severity}</Badge><strong>{visible(each.summary)}</strong><span class="hint">{each.domain}, {ago(each.opened_ms)}</span></div>
+            {each.fix && !each.closed_ms && <p class="hint">To mend it: {visible(each.fix)}</p>}
+            {each.outcome && <p class="hint">{visible(each.outcome)}</p>}
+            {(each.tried ?? []).length > 0 && <details><summary>What was tried ({each.tried!.length})</summary><ul>{each.tried!.map((one) => <li key={one.time_ms}>{visible(one.remedy)}: {RESULTS[one.result] ?? one.result}{one.detail ? `, ${visible(one.detail)}` : ""} <span class="hint">{when(one.time_ms)}</span></li>)}</ul></details>}
+          </li>
+        ))}
+      </ul>
+    </Part>
   );
 }

@@ -2,8 +2,10 @@
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { access, get, post } from "../core/api";
+import { href } from "../core/router";
 import { status } from "../core/store";
 import { theme, type Theme } from "../core/theme";
+import { Presets } from "../policies/presets";
 import { Daemon } from "../settings/daemon";
 import { Providers } from "../settings/providers";
 import { Tokens } from "../settings/tokens";
@@ -20,6 +22,7 @@ export function SettingsPage(): VNode {
     <Page title="Settings">
       <Part id="look" title="Appearance"><Choice label="Appearance" value={theme.value} options={THEMES} onChoose={(value) => (theme.value = value)} /></Part>
       <Providers />
+      <Part id="preset" title="What it may do"><Presets /><p><a href={href("policies")}>Who can do what, and policies of your own</a></p></Part>
       <Vault />
       <Tokens />
       <Daemon />

@@ -5,6 +5,7 @@ import { get } from "../core/api";
 import { href } from "../core/router";
 import { lastEntry, sessions } from "../core/store";
 import { count, lasting, money, visible } from "../core/words";
+import { Budgets } from "../usage/budgets";
 import { Page, Part, useLoaded } from "../ui/page";
 import { Choice, Empty } from "../ui/parts";
 import { Plot } from "../ui/plot";
@@ -47,6 +48,7 @@ export function UsagePage(): VNode {
           </Part>
         </>
       )}
+      <Budgets />
     </Page>
   );
 }

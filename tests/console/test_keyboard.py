@@ -1,0 +1,85 @@
+"""The pages beside the chat, worked with the keyboard alone."""
+
+from playwright.sync_api import Page, expect
+
+from tests.console_world import Person
+
+RULE = '@id("by-keys")\nforbid (principal, action == Action::"run", resource == Tool::"fs.patch");'
+
+
+def reach(page: Page, name: str) -> None:
+    """Tab until what has this name has the focus."""
+    named = """(() => {
+        const here = document.activeElement;
+        return (here?.getAttribute("aria-label") || here?.labels?.[0]?.textContent || here?.textContent || "").trim();
+    })()"""
+    for _ in range(80):
+        if page.evaluate(named) == name:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never comes to {name!r}")
+
+
+def press(page: Page, name: str) -> None:
+    reach(page, name)
+    page.keyboard.press("Enter")
+
+
+def test_a_policy_is_written_and_saved_without_a_mouse(somebody: Person) -> None:
+    page = somebody.log_in("/#/policies/files")
+    page.locator(".editor").wait_for()
+    press(page, "New file…")
+    reach(page, "Name of the file")
+    page.keyboard.type("keys.cedar")
+    page.keyboard.press("Enter")
+    reach(page, "keys.cedar")
+    page.get_by_role("textbox", name="keys.cedar").wait_for()
+    page.keyboard.press("Shift+Tab")
+    reach(page, "keys.cedar")
+    while page.evaluate("document.activeElement.tagName") != "TEXTAREA":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(RULE)
+    expect(page.get_by_text("Everything loads. This file: forbid by-keys.")).to_be_visible()
+    press(page, "Save and put in force")
+    expect(page.get_by_text("Saved and in force: added by-keys")).to_be_visible()
+    press(page, "Remove this file…")
+    expect(page.get_by_role("button", name="Leave it")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="keys.cedar")).to_have_count(0)
+
+
+def test_a_token_is_made_and_taken_back_without_a_mouse(somebody: Person) -> None:
+    page = somebody.log_in("/#/settings")
+    page.get_by_role("table", name="Tokens").wait_for()
+    press(page, "Make a token")
+    reach(page, "Name")
+    page.keyboard.type("keys")
+    page.keyboard.press("Enter")
+    expect(page.locator(".once code")).to_be_visible()
+    press(page, "I have it")
+    row = page.get_by_role("table", name="Tokens").get_by_role("row").filter(has_text="keys")
+    row.get_by_role("button", name="Take back…").focus()
+    page.keyboard.press("Enter")
+    expect(row.get_by_role("button", name="Leave it")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(row).to_have_count(0)
+
+
+def test_on_a_phone_the_other_pages_lie_behind_more_and_escape_closes_it(somebody: Person) -> None:
+    page = somebody.log_in()
+    page.set_viewport_size({"width": 360, "height": 740})
+    more = page.get_by_role("button", name="More", exact=True)
+    expect(page.get_by_role("link", name="Journal")).to_be_hidden()
+    more.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Journal")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Journal")).to_be_hidden()
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Journal").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Journal")).to_be_visible()
+    expect(page.get_by_role("link", name="Journal")).to_be_hidden()
