@@ -191,8 +191,9 @@ def test_when_money_runs_out_what_costs_nothing_is_asked(tmp_path: Path) -> None
 def test_usage_that_a_provider_does_not_report_is_counted_here(tmp_path: Path) -> None:
     async def scenario() -> None:
         silent = openai_chat(Script(text=("quietly",), input_tokens=0, output_tokens=0))
-        async with FakeProvider(Answer(silent)) as first, FakeProvider(GOOD) as second:
-            async with daemon(tmp_path, [Turn(text="unused")], TWO.format(first=first.url, second=second.url)) as opened:
+        async with FakeProvider(Answer(silent)) as first:
+            settings = TWO.format(first=first.url, second=first.url)
+            async with daemon(tmp_path, [Turn(text="unused")], settings) as opened:
                 where = await session(opened)
                 await finished(opened, await say(opened, where, "hello"))
                 (reply,) = await told(opened, where.session_id, "model.replied")
