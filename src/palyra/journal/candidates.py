@@ -251,8 +251,8 @@ class Fed(Struct, frozen=True):
     position: int
 
 
-def feed(tx: Tx, limit: int) -> list[Fed]:
-    """The sessions to reflect on, and move the cursor behind them."""
+def feed(tx: Tx, limit: int) -> tuple[list[Fed], bool]:
+    """The sessions to reflect on, and whether there are more; the cursor moves behind them."""
     row = tx.one("SELECT fed_position FROM learning_state")
     fed = int(row[0]) if row else 0
     rows = tx.all(
@@ -263,7 +263,7 @@ def feed(tx: Tx, limit: int) -> list[Fed]:
     )
     if rows:
         tx.run("UPDATE learning_state SET fed_position = :position", position=rows[-1][2])
-    return [Fed(*row) for row in {row[0]: row for row in rows}.values()]
+    return [Fed(*row) for row in {row[0]: row for row in rows}.values()], len(rows) == limit
 
 
 # --- sequences of calls, and answers ----------------------------------------------------------------------------------

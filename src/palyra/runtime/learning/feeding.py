@@ -49,8 +49,8 @@ class Feeder:
 
     def _feed(self, tx: Tx) -> bool:
         """One step: the sessions with new runs, each not before its cooldown is over. Whether there is more."""
-        fed = candidates.feed(tx, _AT_ONCE)
+        fed, more = candidates.feed(tx, _AT_ONCE)
         for each in fed:
             last_ms = candidates.reflected_ms(tx, each.session_id)
             feed(tx, each.session_id, each.owner, last_ms + self._cooldown_ms if last_ms else 0)
-        return bool(fed) and len(fed) == _AT_ONCE
+        return more
