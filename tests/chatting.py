@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class Chat:
 
     async def pair(self, *senders: str) -> None:
         for sender in senders:
-            await self.daemon.db.write(lambda tx, who=sender: channel_people.grant(tx, self.name, who, 0, OWNER))
+            await self.daemon.db.write(partial(channel_people.grant, connector=self.name, sender=sender, until_ms=0, by=OWNER))
 
     async def link(self, sender: str, principal: str = OWNER) -> None:
         await self.daemon.channels.desk.link(OWNER, self.name, sender, principal)

@@ -28,7 +28,7 @@ How to write a connector
    Raise `Lost` if there is no connection. Calls of one conversation never overlap; those of different conversations do.
 6. What the platform cannot do is False in `abilities`; the core then never asks for it (`edit`, `typing`, `acknowledge`),
    writes `approve ID` in place of buttons, and names files in place of sending them.
-7. Add the connector with a fake of its platform to WORLDS in the contract suite. It must pass unchanged.
+7. Add the connector with a fake of its platform to WORLDS in tests/connectors.py. The suite must pass unchanged.
 """
 
 from collections.abc import Callable, Mapping
