@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ ASKING = '[budgets.limits.small]\ntokens = 100\nthen = "ask"\n'
 
 def test_a_person_lets_a_run_go_on_beyond_its_budget_even_after_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
-        turns = {"hello": [Turn(text="first")], "more": [Turn(text="second")]}
+        turns: dict[str, Sequence[Turn]] = {"hello": [Turn(text="first")], "more": [Turn(text="second")]}
         async with daemon(tmp_path, turns, ASKING) as opened:
             where = await session(opened)
             assert (await finished(opened, await say(opened, where, "hello"))).kind == "run.completed"
@@ -216,7 +217,7 @@ def test_a_model_without_a_price_is_not_asked_where_money_is_limited(tmp_path: P
 def test_the_owner_is_told_once_that_a_budget_is_nearly_used_and_once_that_it_is(tmp_path: Path) -> None:
     async def scenario() -> None:
         settings = "[budgets.limits.all]\ntokens = 3000\nwarn_at = 0.1\n"
-        turns = {word: [Turn(text=word)] for word in ("one", "two", "three", "four")}
+        turns: dict[str, Sequence[Turn]] = {word: [Turn(text=word)] for word in ("one", "two", "three", "four")}
         async with daemon(tmp_path, turns, settings) as opened:
             where = await session(opened)
             for word in turns:

@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.config import reading, spending
+from palyra.domain import agents
 from palyra.domain.budgets import Spender, Terms, amount, check, key_of, period_end, period_name, period_start
+from palyra.domain.conversation import RunProgress
 from palyra.domain.errors import ConfigInvalid, InvalidInput
+from palyra.domain.events import Budgets, RunAccepted
+from palyra.domain.ids import RunId
 from palyra.runtime.forecasts import _daily
+from palyra.runtime.spending import own_limits
 
 
 def at(text: str) -> int:
@@ -99,3 +104,19 @@ def test_a_day_to_come_is_like_the_line_through_those_before() -> None:
     assert _daily([10, 10, 10, 10, 10], 20) == 10
     assert _daily([10, 20, 30, 40, 50], 2) == pytest.approx(60)
     assert _daily([50, 40, 30, 20, 10], 100) == 0
+
+
+def test_subagents_share_what_is_left_of_tokens_and_money() -> None:
+    run = RunProgress(RunId("r"), "in_progress", RunAccepted(budgets=Budgets(tokens=1_000, microusd=90)), 1)
+    run.tokens, run.agent_tokens, run.cost_microusd = 300, 100, 30
+    have = agents.left(run)
+    assert (have.tokens, have.microusd) == (600, 60)
+    given = agents.share(have, 2, Budgets(0, 0, 0))
+    assert given is not None
+    assert (given.tokens, given.microusd) == (300, 30)
+    run.tokens = 900
+    assert agents.share(agents.left(run), 1, Budgets(0, 0, 0)) is None
+    assert [(limit.unit, limit.amount) for limit in own_limits(run)] == [("tokens", 900), ("microusd", 90)]
+    free = agents.share(agents.left(RunProgress(RunId("r"), "in_progress", RunAccepted(), 1)), 2, Budgets(0, 0, 0))
+    assert free is not None
+    assert (free.tokens, free.microusd) == (0, 0)

@@ -45,7 +45,15 @@ def left(run: RunProgress) -> Budgets:
         turns=run.budgets.turns - run.turns - run.agent_turns - sum(each.turns for each in away),
         calls=run.budgets.calls - run.calls - sum(each.calls for each in away),
         active_ms=run.budgets.active_ms - run.active_ms - sum(each.active_ms for each in away),
+        tokens=_rest(run.budgets.tokens, run.tokens + run.agent_tokens + sum(each.tokens for each in away)),
+        # The cost of subagents that have ended is in the run's own.
+        microusd=_rest(run.budgets.microusd, run.cost_microusd + sum(each.microusd for each in away)),
     )
+
+
+def _rest(limit: int, used: int) -> int:
+    """0 where there is no limit, below it where there is nothing left."""
+    return (limit - used if used < limit else -1) if limit else 0
 
 
 def share(have: Budgets, among: int, asked: Budgets) -> Budgets | None:
@@ -57,5 +65,10 @@ def share(have: Budgets, among: int, asked: Budgets) -> Budgets | None:
         turns=min(asked.turns or have.turns, (have.turns - 1) // among),
         calls=min(asked.calls or have.calls, have.calls // among),
         active_ms=min(asked.active_ms or have.active_ms, have.active_ms // among),
+        tokens=have.tokens // among,
+        microusd=have.microusd // among,
     )
-    return given if given.turns >= 1 and given.calls >= 0 and given.active_ms >= 1 else None
+    enough = given.turns >= 1 and given.calls >= 0 and given.active_ms >= 1
+    # A part of a limit that rounds to nothing must not become none.
+    paid = (not have.tokens or given.tokens > 0) and (not have.microusd or given.microusd > 0)
+    return given if enough and paid else None

@@ -149,6 +149,9 @@ class RunProgress:
     last_time_ms: int = 0
     # Model turns of its subagents that have ended. Their calls, their time and their cost are counted with its own.
     agent_turns: int = 0
+    tokens: int = 0
+    agent_tokens: int = 0
+    agent_microusd: int = 0
 
     @property
     def waits_for(self) -> WaitReason | None:
@@ -322,6 +325,7 @@ class Conversation:
         run.turns += 1
         run.calls += len(event.calls)
         run.cost_microusd += event.cost_microusd
+        run.tokens += event.usage.input_tokens + event.usage.output_tokens
         self.turns.append(turn)
 
     def _progress(
@@ -348,6 +352,8 @@ class Conversation:
                 self.label = labels.merge(self.label, event.label)
                 if event.agent is not None:
                     run.agent_turns += event.agent.turns
+                    run.agent_tokens += event.agent.input_tokens + event.agent.output_tokens
+                    run.agent_microusd += event.agent.cost_microusd
                     run.calls += event.agent.calls
                     run.active_ms += event.agent.active_ms
                     run.cost_microusd += event.agent.cost_microusd

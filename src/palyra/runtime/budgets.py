@@ -180,7 +180,9 @@ class Budgets:
             return not held
         used = f"{described(limit)} is used up: {amount(spent, limit.unit)} were spent"
         if limit.terms.then == "block":
-            raise BudgetSpent(f"{used}; raise it with `palyra usage budgets set`, or wait until it begins anew", budget=limit.name)
+            how = "raise budgets.tokens or budgets.usd" if limit.source == "run" else "raise it with `palyra usage budgets set`"
+            again = ", or wait until it begins anew" if limit.terms.every != "ever" else ", or send another message to go on"
+            raise BudgetSpent(f"{used}; {how}{again if limit.terms.every != 'ever' or limit.terms.per == 'run' else ''}")
         upto = spent + max(limit.amount // _TRANCHE, need)
         asked = BudgetAsked(
             name=limit.name, account=_account_name(limit, key), unit=limit.unit, limit=limit.amount, spent=spent, upto=upto

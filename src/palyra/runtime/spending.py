@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from palyra.domain import labels
 from palyra.domain.budgets import Limit, Spender, Terms
+from palyra.domain.conversation import RunProgress
 from palyra.domain.events import ApprovalRequested, InputAssembled, Priced, RoutePlanned
-from palyra.domain.events import Budgets as RunBudgets
 from palyra.domain.ids import ApprovalId, CallId
 from palyra.domain.labels import Label
 from palyra.domain.messages import ModelRequest, Reply, Usage
@@ -86,7 +86,7 @@ class Spending:
             spender_of(run),
             target,
             assembled.tokens,
-            own=own_limits(progress.budgets),
+            own=own_limits(progress),
             raised=progress.raised,
             fresh=not progress.turns,
         )
@@ -167,11 +167,14 @@ def spender_of(run: Working) -> Spender:
     )
 
 
-def own_limits(budgets: RunBudgets) -> tuple[Limit, ...]:
-    """What the run was given for itself alone."""
+def own_limits(run: RunProgress) -> tuple[Limit, ...]:
+    """What the run was given for itself, without what its subagents have used of that."""
+    budgets = run.budgets
     if not budgets.tokens and not budgets.microusd:
         return ()
-    given = (Terms(per="run", tokens=budgets.tokens), Terms(per="run", microusd=budgets.microusd))
+    tokens = max(1, budgets.tokens - run.agent_tokens) if budgets.tokens else 0
+    microusd = max(1, budgets.microusd - run.agent_microusd) if budgets.microusd else 0
+    given = (Terms(per="run", tokens=tokens), Terms(per="run", microusd=microusd))
     return tuple(Limit(name="of the run", terms=terms, source="run") for terms in given if terms.tokens or terms.microusd)
 
 
