@@ -173,6 +173,7 @@ class Daemon:
     async def close(self) -> None:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
+        self.runs.halt()
         await self.channels.close()
         self.watchdog.close()
         await self.restoring.close()

@@ -322,12 +322,18 @@ class Runs:
         if job is not None and job.working is not None:
             job.working.interrupt()
 
-    async def close(self) -> None:
-        """Leave every run where its tape ends, to be resumed by the next start. Effects in progress may finish first."""
+    def halt(self) -> None:
+        """Begin nothing more, and break off what is no effect, once: the process is about to end."""
+        if self._closing:
+            return
         self._closing = True
         for job in self._jobs.values():
             if job.task is not None and not (job.working is not None and job.working.in_effect):
                 job.task.cancel()
+
+    async def close(self) -> None:
+        """Leave every run where its tape ends, to be resumed by the next start. Effects in progress may finish first."""
+        self.halt()
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=_SHUTDOWN_GRACE_S)
             for task in late:
