@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from palyra.domain import schedules
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from palyra.domain.events import AdminChanged
+from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.redaction import Redactor
 from palyra.domain.schedules import AtTrigger, FileTrigger, Firing, HookTrigger, Missed, Overlap, Quiet, Schedule
@@ -35,6 +36,7 @@ HOOK_TOOL = "schedule.hook"
 _MONTH_MS = 30 * 86_400_000
 # More firings of a month than this are counted by their pace.
 _COUNTED = 500
+_COUNTED_IN_LIST = 40
 _SHOWN_FIRINGS = 20
 
 
@@ -115,7 +117,9 @@ class Schedules:
             found = rows.listing(tx, principal)
             return [(each, rows.firings(tx, each.schedule_id, 1), rows.spent(tx, each.schedule_id)) for each in found]
 
-        return [self._shown(each, firings, spent) for each, firings, spent in await self._db.read(query)]
+        found = await self._db.read(query)
+        # Looking ahead is arithmetic, and for a thousand schedules it is much of it.
+        return await everyday.do(lambda: [self._shown(*each, counted=_COUNTED_IN_LIST) for each in found])
 
     async def show(self, principal: str, schedule_id: str) -> ShownSchedule:
         def query(tx: Tx) -> tuple[Schedule, list[Firing], rows.Spent]:
@@ -124,7 +128,9 @@ class Schedules:
 
         return self._shown(*await self._db.read(query))
 
-    def _shown(self, schedule: Schedule, firings: list[Firing] | None = None, spent: rows.Spent | None = None) -> ShownSchedule:
+    def _shown(
+        self, schedule: Schedule, firings: list[Firing] | None = None, spent: rows.Spent | None = None, *, counted: int = _COUNTED
+    ) -> ShownSchedule:
         now_ms = self._clock.now_ms()
         # What is due and not yet begun is what comes next.
         after_ms = min(now_ms, schedule.next_ms - 1) if schedule.next_ms else now_ms
@@ -134,7 +140,7 @@ class Schedules:
             when=schedules.in_words(schedule.trigger, schedule.zone),
             upcoming=tuple(upcoming),
             upcoming_shown=tuple(schedules.shown(each, schedule.zone) for each in upcoming),
-            forecast=_forecast(schedule, now_ms, spent),
+            forecast=_forecast(spent, _a_month(schedule, now_ms, counted)),
             firings=tuple(firings or ()),
         )
 
@@ -294,8 +300,7 @@ def hook_secret(schedule_id: str) -> str:
     return f"schedule-hook-{schedule_id}"
 
 
-def _forecast(schedule: Schedule, now_ms: int, spent: rows.Spent | None) -> Forecast:
-    firings = _a_month(schedule, now_ms)
+def _forecast(spent: rows.Spent | None, firings: int) -> Forecast:
     if spent is None or not spent.runs:
         return Forecast(firings_a_month=firings)
     cost = spent.cost_microusd // spent.runs
@@ -308,12 +313,14 @@ def _forecast(schedule: Schedule, now_ms: int, spent: rows.Spent | None) -> Fore
     )
 
 
-def _a_month(schedule: Schedule, now_ms: int) -> int:
-    """How often it fires in the thirty days from now."""
+def _a_month(schedule: Schedule, now_ms: int, most: int) -> int:
+    """How often it fires in the thirty days from now; beyond so many, by their pace."""
+    if schedule.state != "active":
+        return 0
     count, moment = 0, now_ms
-    while count < _COUNTED and (following := schedules.next_firing(schedule, moment)) and following <= now_ms + _MONTH_MS:
+    while count < most and (following := schedules.next_firing(schedule, moment)) and following <= now_ms + _MONTH_MS:
         count, moment = count + 1, following
-    return count if count < _COUNTED else count * _MONTH_MS // (moment - now_ms)
+    return count if count < most else count * _MONTH_MS // (moment - now_ms)
 
 
 def _record(tx: Tx, principal: str, action: str, schedule: Schedule, details: dict[str, str] | None = None) -> None:
