@@ -4,6 +4,7 @@ The rule: each local time that matches happens once. A time that the clock skips
 after it; a time that the clock shows twice in autumn happens the first time.
 """
 
+from bisect import bisect_left
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -109,12 +110,12 @@ def next_after(cron: Cron, after_ms: int, zone: ZoneInfo) -> int | None:
     day, begin = local.date(), (local.hour, local.minute)
     for _ in range(_FARTHEST_DAYS):
         if cron.on(day):
-            for hour in cron.hours:
-                for minute in cron.minutes:
-                    if (hour, minute) >= begin:
-                        moment = moment_of(datetime(day.year, day.month, day.day, hour, minute), zone)
-                        if moment > after_ms:
-                            return moment
+            for hour in cron.hours[bisect_left(cron.hours, begin[0]) :]:
+                first = bisect_left(cron.minutes, begin[1]) if hour == begin[0] else 0
+                for minute in cron.minutes[first:]:
+                    moment = moment_of(datetime(day.year, day.month, day.day, hour, minute), zone)
+                    if moment > after_ms:
+                        return moment
         if day == date.max:
             return None
         day, begin = day + timedelta(days=1), (0, 0)
