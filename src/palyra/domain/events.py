@@ -23,8 +23,8 @@ GrantScope = Literal["once", "session", "timed", "always"]
 ReferenceKind = Literal["file", "folder", "diff", "staged", "url", "memory", "run"]
 # What a model is asked for; who answers is chosen by it.
 TaskClass = Literal["interactive", "background", "summary", "extraction", "vision"]
-# How a call's cost is known: from the list of prices that is shipped, from the owner's own, because it costs nothing, or not at all.
-# Empty: it was recorded before there were prices.
+# How a call's cost is known: from the list of prices that is shipped, from the owner's own, because it costs nothing, or not at
+# all. Empty: it was recorded before there were prices.
 Priced = Literal["", "list", "own", "free", "unknown"]
 CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
 
@@ -167,7 +167,7 @@ class Brought(Struct, frozen=True, omit_defaults=True):
 
 
 class BudgetAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A limit that is used up, and how far a yes lets this run go on: until `upto` is spent. In tokens or millionths of a dollar."""
+    """A limit that is used up, and how far a yes lets the run go on: until `upto` is spent. In tokens or millionths of a dollar."""
 
     name: str
     # What is counted: whose spending, and since when.
