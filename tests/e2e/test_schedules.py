@@ -358,3 +358,19 @@ def test_a_changed_file_fires_once(tmp_path: Path) -> None:
             assert [(each.state, each.note) for each in found] == [("done", "a file changed")]
 
     run(inside())
+
+
+def test_a_schedule_whose_session_was_archived_goes_on_in_another(tmp_path: Path) -> None:
+    async def inside() -> None:
+        clock = HeldClock(moment("2026-11-16T08:30"))
+        async with timed(tmp_path, clock) as d:
+            made = await add(d, "daily at 9")
+            await pass_time(d, clock, HOUR)
+            (first,) = await firings(d, made.schedule.schedule_id)
+            await d.sessions.change(OWNER, first.session_id, title=None, archived=True)
+            await pass_time(d, clock, DAY)
+            after = await firings(d, made.schedule.schedule_id)
+            assert [each.state for each in after] == ["done", "done"]
+            assert after[0].session_id != after[1].session_id
+
+    run(inside())

@@ -115,9 +115,14 @@ class Scheduler:
         return session
 
     async def session_for(self, schedule: Schedule, due_ms: int) -> Session:
-        key = f"schedule:{schedule.schedule_id}" + (f":{due_ms}" if schedule.fresh else "")
-        wanted = Resolve(key=key, title=schedule.name, workspace=schedule.workspace)
-        return await self._sessions.resolve(schedule.owner, wanted)
+        """Its own, or one for this firing: if that is wanted, or its own has been put away meanwhile."""
+        key = f"schedule:{schedule.schedule_id}"
+        for each in (f"{key}:{due_ms}",) if schedule.fresh else (key, f"{key}:{due_ms}"):
+            wanted = Resolve(key=each, title=schedule.name, workspace=schedule.workspace)
+            session = await self._sessions.resolve(schedule.owner, wanted)
+            if not session.archived:
+                break
+        return session
 
     async def _submit(self, schedule: Schedule, firing: Firing, session: Session, run_id: str) -> None:
         attached = (Attaching(artifact=firing.artifact, name="webhook"),) if firing.artifact else ()
