@@ -17,14 +17,14 @@ from palyra.domain.budgets import Spender
 from palyra.domain.events import ModelUsed
 from palyra.domain.learning import BUDGET_TOKENS, LONGEST_CONTENT, MOST_CANDIDATES, Evidence, Finding
 from palyra.domain.learning_rules import Said
-from palyra.domain.messages import ModelFailure, ModelRequest, Text, UserMessage
+from palyra.domain.messages import ModelFailure, ModelRequest, Reply, Text, UserMessage
 from palyra.domain.redaction import Redactor
 from palyra.domain.references import unfenced
 from palyra.domain.sentences import collapse, cut, normal
 from palyra.models import estimate
 from palyra.runtime.budgets import BudgetQuestion, Budgets, BudgetSpent
 from palyra.runtime.clock import Clock
-from palyra.runtime.routing import Models
+from palyra.runtime.routing import Models, Target
 from palyra.runtime.spending import bill_of
 
 LONGEST_S = 30.0
@@ -116,8 +116,17 @@ class Extractor:
         except (BudgetSpent, BudgetQuestion) as spent:
             return Extracted(findings=None, why_not=str(spent))
         breaker.succeeded()
+        used = self._used(target, reply, counted, self._clock.now_ms() - began_ms)
+        claims = _claims(self._redactor.redact(reply.text))
+        if claims is None:
+            return Extracted(findings=None, why_not=f"{target.name} did not answer with JSON", used=used)
+        by_seq = {each.seq: each for each in inputs if each.seq in shown}
+        found = [finding for claim in claims if (finding := self._checked(claim, by_seq)) is not None]
+        return Extracted(findings=found[:MOST_CANDIDATES], used=used, upto=upto)
+
+    def _used(self, target: Target, reply: Reply, counted: int, ms: int) -> ModelUsed:
         bill = bill_of(self._models, target, reply, counted)
-        used = ModelUsed(
+        return ModelUsed(
             provider=target.provider,
             model=target.model,
             task="extraction",
@@ -126,14 +135,8 @@ class Extractor:
             cost_microusd=bill.microusd,
             priced=bill.priced,
             estimated=bill.estimated,
-            duration_ms=max(0, self._clock.now_ms() - began_ms),
+            duration_ms=max(0, ms),
         )
-        claims = _claims(self._redactor.redact(reply.text))
-        if claims is None:
-            return Extracted(findings=None, why_not=f"{target.name} did not answer with JSON", used=used)
-        by_seq = {each.seq: each for each in inputs if each.seq in shown}
-        found = [finding for claim in claims if (finding := self._checked(claim, by_seq)) is not None]
-        return Extracted(findings=found[:MOST_CANDIDATES], used=used, upto=upto)
 
     def _checked(self, claim: _Claim, by_seq: dict[int, Said]) -> Finding | None:
         """A claim with its evidence; nothing if the entry does not say what it is said to say."""

@@ -5,6 +5,7 @@ itself would take it without a look.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +21,38 @@ from palyra.runtime.learning import applying
 _MOST_COMPARED = 20
 _REPEATED_BPS = 800
 _MOST_BPS = 9_900
+
+
+class Compared(NamedTuple):
+    """A finding with the item of memory that says otherwise, if one does."""
+
+    finding: Finding
+    conflicts_with: str = ""
+
+
+def best(findings: Sequence[Finding]) -> list[Finding]:
+    """As many as one reflection may keep, the surest first; of several about the same the last."""
+    last = {(each.kind, each.about or each.content): each for each in findings}
+    return sorted(last.values(), key=lambda each: -each.confidence_bps)[:MOST_CANDIDATES]
+
+
+def compare(tx: Tx, where: Where, finding: Finding) -> Compared | None:
+    """Look a finding up in what is remembered; None if that says the same. A search takes its time: this is for a reader."""
+    partitions = memory_index.visible(tx, where) if _remembers(finding) else []
+    if not partitions:
+        return Compared(finding)
+    key = memory_words.same_key(finding.content)
+    other = ""
+    for each in memory_search.search(tx, partitions, finding.content, _MOST_COMPARED):
+        if memory_words.same_key(each.item.text) == key:
+            return None
+        if not other and finding.about and learning_rules.about(each.item.text) == finding.about:
+            other = each.item.memory_id
+    return Compared(finding, other)
+
+
+def _remembers(finding: Finding) -> bool:
+    return finding.kind in ("fact", "preference")
 
 
 class Keeper:
@@ -41,21 +74,16 @@ class Keeper:
         self._new_id = new_id
         self._run_id = run_id
 
-    def keep(self, findings: Sequence[Finding]) -> list[Candidate]:
-        """The candidates that these findings are or became, the surest first."""
-        best = sorted(findings, key=lambda each: -each.confidence_bps)[:MOST_CANDIDATES]
-        return [kept for each in best if (kept := self._one(each)) is not None]
+    def keep(self, compared: Sequence[Compared]) -> list[Candidate]:
+        """The candidates that these findings are or became."""
+        return [kept for each in compared if (kept := self._one(each.finding, each.conflicts_with)) is not None]
 
-    def _one(self, finding: Finding) -> Candidate | None:
+    def _one(self, finding: Finding, conflicts_with: str) -> Candidate | None:
         known = candidates.same(self._tx, self._where.principal, finding)
         if known is not None:
             return self._again(known, finding)
-        remembers = finding.kind in ("fact", "preference")
-        same, other = self._remembered(finding) if remembers else (None, None)
-        if same is not None:
-            return None
-        candidate = candidates.propose(self._tx, self._candidate(finding, other.memory_id if other else ""))
-        for older in candidates.about_same(self._tx, candidate.owner, finding) if remembers else ():
+        candidate = candidates.propose(self._tx, self._candidate(finding, conflicts_with))
+        for older in candidates.about_same(self._tx, candidate.owner, finding) if _remembers(finding) else ():
             if older.candidate_id != candidate.candidate_id:
                 candidates.settle(self._tx, older, "conflict", SYSTEM, f"something else was said later: {candidate.candidate_id}")
         return self._settled(candidate, finding)
@@ -95,20 +123,6 @@ class Keeper:
         if stronger.state == "suppressed" and stronger.confidence_bps >= self._thresholds.of(stronger.kind).review_bps:
             return candidates.settle(self._tx, stronger, "hold", SYSTEM, "said more than once")
         return stronger
-
-    def _remembered(self, finding: Finding) -> tuple[Item | None, Item | None]:
-        """What is remembered that says the same, and what says something else about the same."""
-        partitions = memory_index.visible(self._tx, self._where)
-        if not partitions:
-            return None, None
-        key = memory_words.same_key(finding.content)
-        other = None
-        for each in memory_search.search(self._tx, partitions, finding.content, _MOST_COMPARED):
-            if memory_words.same_key(each.item.text) == key:
-                return each.item, None
-            if other is None and finding.about and learning_rules.about(each.item.text) == finding.about:
-                other = each.item
-        return None, other
 
     def _candidate(self, finding: Finding, conflicts_with: str) -> Candidate:
         return Candidate(

@@ -5,6 +5,7 @@ The rule: it runs behind everything else and can be run again. The step that kee
 
 import logging
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -29,6 +30,9 @@ from palyra.runtime.notices import Notices
 from palyra.runtime.routing import Models
 from palyra.runtime.tasks import NotNow
 
+if TYPE_CHECKING:
+    from palyra.runtime.learning.keeping import Compared
+
 log = logging.getLogger("palyra.learning")
 
 # Answers to approvals are gone through for suggestions at most so often.
@@ -49,6 +53,7 @@ class _Reading(Struct, kw_only=True):
 
     stretch: Stretch
     findings: list[Finding]
+    compared: "list[Compared]"
     sequences: list[Done]
     found_by: str = "rules"
     note: str = ""
@@ -108,9 +113,10 @@ class Reflecting:
 
     async def _read(self, session: Session, stretch: Stretch, holder: str, *, demanded: bool) -> _Reading:
         # They bring along what only a reflection needs.
+        from palyra.runtime.learning import keeping
         from palyra.runtime.learning import reading as read
 
-        found = _Reading(stretch=stretch, findings=[], sequences=[])
+        found = _Reading(stretch=stretch, findings=[], compared=[], sequences=[])
         if not stretch.lines:
             return found
         if self._settings.model:
@@ -125,6 +131,10 @@ class Reflecting:
         found.answers = await self._db.read(lambda tx: candidates.answers_since(tx, session.owner, every_ms))
         if found.answers:
             found.findings += await read.permits(self._db, session.owner, self._policy.current, self._clock.now_ms())
+        for each in keeping.best(found.findings):
+            compared = await self._db.read(partial(keeping.compare, where=_where(session), finding=each))
+            if compared is not None:
+                found.compared.append(compared)
         return found
 
     async def _ask(self, owner: str, reading: _Reading, holder: str) -> None:
@@ -150,7 +160,7 @@ class Reflecting:
         from palyra.runtime.learning import reading as read
         from palyra.runtime.learning.keeping import Keeper
 
-        where = Where(principal=session.owner, channel=session.channel, session=session.session_id, workspace=session.workspace)
+        where = _where(session)
         keeper = Keeper(
             tx,
             where,
@@ -159,7 +169,7 @@ class Reflecting:
             self._clock.new_id,
             run_id,
         )
-        kept = keeper.keep(reading.findings)
+        kept = keeper.keep(reading.compared)
         for undone in read.undone(reading.stretch):
             candidates.forget_sequence(tx, undone)
         for done in reading.sequences:
@@ -180,6 +190,10 @@ class Reflecting:
     def _tell(self, tx: Tx, candidate: Candidate) -> None:
         text = f"learned and applied: {candidate.content} — to undo it: palyra learn rollback {candidate.candidate_id}"
         self._notices.telling("learning", f"learned:{candidate.candidate_id}", text, "#/learning", to=candidate.owner)(tx)
+
+
+def _where(session: Session) -> Where:
+    return Where(principal=session.owner, channel=session.channel, session=session.session_id, workspace=session.workspace)
 
 
 def feed(tx: Tx, session_id: str, owner: str, ready_ms: int) -> None:
