@@ -12,13 +12,18 @@ import pytest
 from palyra.app import Daemon
 from palyra.domain.budgets import Spender, Terms
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
+from palyra.domain.events import Decision
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.journal import usage
 from palyra.journal.usage import Asked
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer as Answering
+from palyra.runtime.replay.recording import Recording
+from palyra.runtime.replay.replaying import replay
+from tests.e2e.test_replay import ours
 from tests.fake_provider import Answer, FakeProvider, Request, Script, openai_chat
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session, until
+from tests.replaying import recording
 
 FAKE = """[providers.fake]
 kind = "openai-chat"
@@ -285,5 +290,40 @@ def test_a_call_that_fails_or_is_cancelled_leaves_nothing_reserved(tmp_path: Pat
                 await finished(opened, run)
                 (state,) = await opened.budgets.states(Spender(principal=OWNER))
                 assert (state.reserved, state.spent) == (0, 0)
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_asked_for_more_is_replayed_identically(tmp_path: Path) -> None:
+    async def scenario() -> list[Recording]:
+        turns: dict[str, Sequence[Turn]] = {word: [Turn(text=word)] for word in ("hello", "more", "enough")}
+        async with daemon(tmp_path, turns, ASKING) as opened:
+            where = await session(opened)
+            await finished(opened, await say(opened, where, "hello"))
+            recorded = []
+            answers: tuple[tuple[str, Decision], ...] = (("more", "allow"), ("enough", "deny"))
+            for word, answer in answers:
+                run = await say(opened, where, word)
+                request = body(await until(opened, where.session_id, "approval.requested", run_id=run.run_id))
+                await opened.answers.answer(OWNER, request["approval_id"], Answering(decision=answer), "test")
+                await finished(opened, run)
+                recorded.append(await recording(opened, run.run_id))
+            recorded.append(await recording(opened, where.session_id))
+            return recorded
+
+    for each in asyncio.run(scenario()):
+        again = replay(each, ours())
+        assert again.identical, again.difference
+
+
+def test_a_question_about_a_budget_times_out_like_any_other(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = ASKING + "[approvals.timeout_ms]\ninteractive = 1000\n"
+        async with daemon(tmp_path, [Turn(text="one"), Turn(text="two")], settings) as opened:
+            where = await session(opened)
+            await finished(opened, await say(opened, where, "hello"))
+            end = await finished(opened, await say(opened, where, "more"))
+            assert (end.kind, body(end)["reason"]) == ("run.failed", "budget_spent")
+            assert "nobody answered in time" in body(end)["message"]
 
     asyncio.run(scenario())

@@ -221,13 +221,14 @@ class RecordedSpending(Spending):
         self._director = director
 
     async def route(self, run: Working, nearby: Around, *, images: bool) -> Route:
+        director = self._director
+        kinds = ("approval.requested", "route.planned", "input.assembled", *_OUTCOMES)
+        following = director.script.expect(director.head, run.run_id, *kinds)
+        if following is not None and isinstance(following.event, ApprovalRequested) and following.event.budget is not None:
+            raise BudgetQuestion(following.event.budget, following.event.why)
         return self._models.route(Need(now_ms=0))
 
     async def admit(self, run: Working, target: Target, request: ModelRequest, assembled: InputAssembled) -> ModelRequest:
-        director = self._director
-        following = director.script.expect(director.head, run.run_id, "approval.requested", "input.assembled", *_OUTCOMES)
-        if following is not None and isinstance(following.event, ApprovalRequested) and following.event.budget is not None:
-            raise BudgetQuestion(following.event.budget, following.event.why)
         return request
 
     def done(self, run: Working) -> None:
