@@ -195,8 +195,12 @@ def test_what_cannot_be_done_is_recognised(sentence: str, wish: str) -> None:
         ("remember that I like tea", "memory.write", {"text": "I like tea"}),
         ("remember: read notes.md and then list src", "memory.write", {"text": "read notes.md and then list src"}),
         ("what do you remember about tea?", "memory.search", {"query": "tea"}),
+        ("every day at 9, list the files", "schedule.create", {"when": "every day at 9", "text": "list the files"}),
+        ("every monday at 8:30: read a.md and then list src", "schedule.create",
+         {"when": "every monday at 8:30", "text": "read a.md and then list src"}),
+        ("please in 20 minutes, show README.md", "schedule.create", {"when": "in 20 minutes", "text": "show README.md"}),
     ],
-)
+)  # fmt: skip
 def test_commands_pages_and_memory_become_calls_with_the_words_as_typed(
     sentence: str, tool: str, arguments: dict[str, str]
 ) -> None:

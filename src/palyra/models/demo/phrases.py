@@ -27,7 +27,9 @@ _OWN_TEXT = re.compile(
     | \b(?:containing|saying|reading|that\ says|which\ says)\b
     | \b(?:create|make|write|overwrite|append|add)\b[^:\n]{0,200}:(?=\s)
     | \b(?:create|make|overwrite)\b[^:\n]{0,200}?\bwith\s)
-    | ^(?:please\s)?(?:run|execute|remember)[\s:]""",
+    | ^(?:please\s)?(?:run|execute|remember)[\s:]
+    | ^(?:please\s)?(?:(?:every|each)\s+(?:\d|day|week|hour|minute|morning|evening|\w+day\b)|(?:daily|weekdays)\ at|in\s\d+\s*[a-z])
+      [^,\n]{0,60}[,:](?=\s)""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 # Beyond these a clause is not a request that a person typed, and matching it would only take long.

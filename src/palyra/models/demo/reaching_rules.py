@@ -12,6 +12,11 @@ from palyra.models.demo.phrases import Phrase, unquoted
 
 _ADDRESS = re.compile(r"\bhttps?://[^\s<>`\"']+[^\s<>`\"'.,;:!?)]")
 _REMEMBER = re.compile(r"(?:remember|memori[sz]e|keep in mind)(?:\s+that|\s+this\s*:|\s*:)?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_LATER = re.compile(
+    r"((?:(?:every|each)\s+(?:\d|day|week|hour|minute|morning|evening|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+    r"|daily\s+at|weekdays\s+at|in\s+\d+\s*[a-z])(?:[^,:\n]|:\d\d){0,60}?)\s*[,:]\s+(\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 # "run the tests" names no command, and guessing one would run something that nobody said.
 _NO_COMMAND = re.compile(r"(?:the|a|an|my|all|this|that|these|some|it|tests?)\b", re.IGNORECASE)
 
@@ -44,6 +49,12 @@ def remember(phrase: Phrase) -> Intent | None:
     """remember that I like tea · remember: tea at five"""
     said = _REMEMBER.fullmatch(phrase.raw)
     return _use("memory.write", text=unquoted(said[1])) if said else None
+
+
+def later(phrase: Phrase) -> Intent | None:
+    """every day at 9, list the files · in 20 minutes: say hello"""
+    said = _LATER.fullmatch(phrase.raw)
+    return _use("schedule.create", when=said[1].strip(), text=unquoted(said[2])) if said else None
 
 
 def recall(phrase: Phrase) -> Intent | None:

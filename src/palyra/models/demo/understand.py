@@ -219,7 +219,7 @@ _IMPOSSIBLE = (
     ),
     (
         "keep reminders",
-        "I can remember a fact: `remember that the beds need water on Sunday`.",
+        "I can do something later or regularly: `every day at 9, list the files`.",
         ("(remind|schedule) [<rest>]",),
     ),
 )
@@ -235,6 +235,7 @@ _RULES: tuple[Rule, ...] = (
     writing_rules.append,
     writing_rules.create,
     reaching_rules.remember,
+    reaching_rules.later,
     reaching_rules.recall,
     reaching_rules.command,
     reaching_rules.address,
