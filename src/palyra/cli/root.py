@@ -34,6 +34,7 @@ _TABLE = {
     "journal": ("journal:journal", "Show, verify, export, back up and restore the history."),
     "policy": ("policy_tools:policy", "What the agent may do: show, check, explain, test, suggest."),
     "rules": ("rules:rules", "What you laid down for a session: list, add, remove."),
+    "channels": ("channels:channels", "Chats: connections, rules, who is admitted, what became of a message."),
     "mcp": ("mcp:mcp", "Other people's tools: list, show, accept, permit, add, remove."),
     "skills": ("skills:skills", "What the agent was taught: list, show, install, trust, remove."),
     "schedule": ("schedule:schedule", "What the agent does at its time: add, list, show, pause, run, next."),

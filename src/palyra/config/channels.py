@@ -33,8 +33,12 @@ _RULES = (
 )
 
 
+# What stands in the API where a channel's name would.
+_TAKEN = frozenset({"kinds", "messages", "trace", "dead", "pairings", "invitations", "people", "approvals", "router", "at"})
+
+
 def good_name(name: str) -> bool:
-    return _NAME.fullmatch(name) is not None
+    return _NAME.fullmatch(name) is not None and name not in _TAKEN
 
 
 def objection(key: str, value: Any) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from palyra.policy.store import PolicyStore
     from palyra.runtime.answers import Answers
     from palyra.runtime.budgets import Budgets
+    from palyra.runtime.channels.channels import Channels
     from palyra.runtime.clock import Clock
     from palyra.runtime.compacting import Compacting
     from palyra.runtime.doctor import Doctor
@@ -102,6 +103,7 @@ class Parts:
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
+    channels: "Channels"
     notices: "Notices"
     incidents: "Incidents"
     doctor: "Doctor"

@@ -25,6 +25,7 @@ from palyra.transports.http import about, admin, journal, mcp, policy_tools, run
 from palyra.transports.http.agents import AGENTS
 from palyra.transports.http.backups import BACKUPS
 from palyra.transports.http.calls import METRICS, NDJSON, SSE, Nothing
+from palyra.transports.http.channels import CHANNELS
 from palyra.transports.http.compaction_table import COMPACTION
 from palyra.transports.http.console import CONSOLE
 from palyra.transports.http.enclosures import ENCLOSURES
@@ -405,5 +406,6 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *TASKS,
     *SCHEDULES,
     *HEALTH,
+    *CHANNELS,
     *RESTARTING,
 )
