@@ -165,9 +165,9 @@ class Watchdog:
                 await self._incidents.close(key, _over(incident))
         treated = False
         for finding in found.values():
-            incident = opened.get(finding.key) or await self._open(finding, treat=treat)
-            if treat and incident is not None:
-                treated |= await self._treat(incident, finding, moment)
+            its = opened.get(finding.key) or await self._open(finding, treat=treat)
+            if treat and its is not None:
+                treated |= await self._treat(its, finding, moment)
         return treated
 
     async def _open(self, finding: Finding, *, treat: bool) -> Incident | None:

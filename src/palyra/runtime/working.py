@@ -98,7 +98,7 @@ class Working:
         What is `breakable` may also be broken off: then it raises the error it was broken off with.
         """
         task = asyncio.ensure_future(work)
-        self._inner, self._interrupting, self._breakable, self._broken_off = task, False, breakable, None
+        self._inner, self._interrupting, self._breakable = task, False, breakable
         try:
             return await task
         except asyncio.CancelledError:
@@ -109,4 +109,4 @@ class Working:
                 raise self._broken_off from None
             raise
         finally:
-            self._inner = None
+            self._inner = self._broken_off = None
