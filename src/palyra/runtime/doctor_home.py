@@ -6,7 +6,6 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import palyra
@@ -38,6 +37,9 @@ def installation() -> Iterator[Check]:
 
 
 def _required() -> Iterator[str]:
+    # Here, because a daemon that nobody asks about its packages does not need it.
+    from importlib.metadata import requires
+
     for each in requires("palyra") or []:
         if "extra ==" not in each:
             name = each.split(";")[0].strip()
@@ -47,6 +49,8 @@ def _required() -> Iterator[str]:
 
 
 def _installed(name: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         version(name)
     except PackageNotFoundError:
