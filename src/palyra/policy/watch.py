@@ -23,7 +23,8 @@ async def _watch(store: PolicyStore, on_change: OnChange, stop: asyncio.Event | 
     from watchfiles import awatch  # costs start-up time that only a daemon should pay
 
     last: Reloaded | None = None
-    async for _ in awatch(store.folder, watch_filter=_is_ours, stop_event=stop, debounce=debounce_ms, recursive=False):
+    # Its thread looks at every step whether something came: a quarter of a second is soon enough, and an idle machine stays idle.
+    async for _ in awatch(store.folder, watch_filter=_is_ours, stop_event=stop, debounce=debounce_ms, step=250, recursive=False):
         before = store.version
         found = await asyncio.to_thread(store.reload)
         # An editor that saves in three steps wakes us three times; tell only what is news.
