@@ -68,12 +68,14 @@ class Chat:
 
 @asynccontextmanager
 async def chat(
-    folder: Path, model: Any, settings: str = "", *, fresh: bool = True, more: str = "", name: str = "chat"
+    folder: Path, model: Any, settings: str = "", *, fresh: bool = True, more: str = "", name: str = "chat", quiet_ms: int = 20
 ) -> AsyncIterator[Chat]:
-    """A daemon with the channel; `settings` are lines of its table. Opened again it resumes, on the same platform unless `fresh`."""
+    """A daemon with the channel; `settings` are lines of its table. Opened again it resumes, on its platform unless `fresh`."""
     world = f"{folder}/{name}"
     if fresh:
         loopback.forget(world)
     table = f'[channels.{name}]\nkind = "loopback"\nsettings = ["platform={world}"]\n{settings}\n{more}'
     async with daemon(folder, model, table) as opened:
+        # Nobody waits for quiet but who tests it.
+        opened.channels.intake.holding.quiet_ms = quiet_ms
         yield Chat(opened, loopback.platform(world), name)

@@ -52,8 +52,8 @@ class Holding:
         self._clock = clock
         self._book = book
         self._submitting = submitting
-        self._quiet_ms = quiet_ms
-        self._longest_ms = longest_ms
+        self.quiet_ms = quiet_ms
+        self.longest_ms = longest_ms
         self._held: dict[Group, _Held] = {}
         # Conversations that wait for a place, by channel in the order of their turn, and what each has to say.
         self._turns: dict[str, deque[str]] = {}
@@ -82,7 +82,7 @@ class Holding:
 
     async def _wait(self, group: Group, held: _Held) -> None:
         """Sleep until there was quiet; who writes meanwhile makes it longer, up to a point."""
-        while (left := due_ms(held.first_ms, held.last_ms, self._quiet_ms, self._longest_ms) - self._clock.now_ms()) > 0:
+        while (left := due_ms(held.first_ms, held.last_ms, self.quiet_ms, self.longest_ms) - self._clock.now_ms()) > 0:
             await self._clock.sleep(left)
         held.timer = None
         if self._held.get(group) is held:

@@ -61,7 +61,7 @@ class Intake:
         self._book = book
         self._posting = posting
         self._pairing = pairing
-        self._holding = holding
+        self.holding = holding
         self._commands = commands
         self.connections: Connections
         self._lanes: dict[Lane, deque[str]] = {}
@@ -116,7 +116,7 @@ class Intake:
             if not message.run_id:
                 # A command that was accepted and not answered: it is done again, and does no harm by it.
                 self._aside(self._command(message, await self._who(message)))
-        await self._holding.recover()
+        await self.holding.recover()
 
     async def close(self) -> None:
         tasks = [*self._working.values(), *self._beside]
@@ -124,7 +124,7 @@ class Intake:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=2.0)
-        await self._holding.close()
+        await self.holding.close()
 
     # --- routing ------------------------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Intake:
                 self._aside(self._command(message, who))
             case "held":
                 self._mark(message, "seen")
-                self._holding.hold(message, who)
+                self.holding.hold(message, who)
 
     def _decide(self, tx: Tx, message_id: str) -> tuple[Message, Who, What] | None:
         message = channels.find(tx, message_id)
@@ -205,10 +205,10 @@ class Intake:
         command = parse(message.inbound, names) or Command("help")
         dropped: list[Message] = []
         if command.name == "stop":
-            dropped = self._holding.drop(message.connector, message.sender)
+            dropped = self.holding.drop(message.connector, message.sender)
         else:
             # What the same person sent before it belongs before it.
-            self._holding.flush(message)
+            self.holding.flush(message)
 
         async def act() -> None:
             said = await self._commands.run(command, message, who)

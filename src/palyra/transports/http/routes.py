@@ -29,7 +29,7 @@ PARAMETERS: dict[str, str] = {
     "asset": r"^[A-Za-z0-9_-]{1,80}(\.[A-Za-z0-9_-]{1,40}){0,3}\.(js|css|svg|png)$",
     "backup": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
     "channel": "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$",
-    "reply_id": "^[0-9A-Za-z]{1,40}$",
+    "reply_id": "^[0-9A-Z]{26}[a-z]?$",
     "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
 }
 PATTERNS = {name: re.compile(pattern.replace("$", r"\Z")) for name, pattern in PARAMETERS.items()}
