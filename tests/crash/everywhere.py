@@ -17,12 +17,12 @@ _LEAST_FREE = 2 << 30
 
 
 def crash_everywhere(name: str, folder: Path, least_points: int) -> None:
-    with _fast(folder) as fast:
+    with in_memory(folder) as fast:
         _crash(name, fast, least_points)
 
 
 @contextmanager
-def _fast(folder: Path) -> Iterator[Path]:
+def in_memory(folder: Path) -> Iterator[Path]:
     """A folder in memory where there is one: `kill -9` loses nothing that was written, so only the syncs are saved.
 
     What failed is kept in the folder that was given.
