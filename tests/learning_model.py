@@ -1,4 +1,4 @@
-"""A scripted extraction model: it finds what a good model would, quotes it, and sometimes makes things up."""
+"""A scripted extraction model: rough on purpose. It tries the way of a model, quoting and budgets; it is no measure of one."""
 
 import json
 import re
