@@ -1,6 +1,7 @@
 """A daemon with one chat channel inside the test's own process, and people who write there."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import count
@@ -12,7 +13,7 @@ from palyra.channels import loopback
 from palyra.channels.loopback import Platform, Posted
 from palyra.domain.channels import Inbound, Sender
 from palyra.domain.ids import OWNER
-from palyra.journal import channel_people, channels
+from palyra.journal import channel_people, channels, runs
 from palyra.journal.channels import Message
 from tests.inprocess import daemon
 
@@ -59,6 +60,35 @@ class Chat:
         """The texts of a conversation, once there are so many."""
         await self.until(lambda chat: len(chat.posted(conversation)) >= number, seconds)
         return self.texts(conversation)
+
+    async def when(self, holds: Callable[[], bool | Awaitable[bool]], seconds: float = 20) -> None:
+        """Wait until it holds; looked at whenever the store has done something."""
+        async with asyncio.timeout(seconds):
+            while True:
+                found = holds()
+                if found is True or (not isinstance(found, bool) and await found):
+                    return
+                await self.daemon.db.write(lambda tx: None)
+
+    async def is_(self, native_id: str, *states: str, seconds: float = 20) -> Message:
+        """A message once it is in one of these states."""
+        seen: list[Message] = []
+
+        async def there() -> bool:
+            found = await self.daemon.db.read(lambda tx: channels.by_native_id(tx, self.name, native_id))
+            if found is not None and found.state in states:
+                seen.append(found)
+            return bool(seen)
+
+        await self.when(there, seconds)
+        return seen[0]
+
+    async def ends(self, run_id: str, state: str, seconds: float = 20) -> None:
+        async def there() -> bool:
+            row = await self.daemon.db.read(lambda tx: runs.find(tx, run_id))
+            return row is not None and row.state == state
+
+        await self.when(there, seconds)
 
     async def message(self, native_id: str) -> Message:
         found = await self.daemon.db.read(lambda tx: channels.by_native_id(tx, self.name, native_id))

@@ -1,0 +1,524 @@
+"""A chat with the agent behind it: what becomes of messages, who is heard, what is answered, and that nothing is lost."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from palyra.channels.contract import Outgoing, SendFailed
+from palyra.channels.loopback import EVERYTHING
+from palyra.domain.channels import ORDER, Inbound, InboundFile, Sender, calls_everyone
+from palyra.domain.ids import OWNER
+from palyra.domain.messages import Emit, ModelRequest, Reply, UserMessage
+from palyra.journal import runs, sessions
+from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
+from tests.chatting import Chat, chat
+from tests.inprocess import entries
+
+SAY = [Turn(text=f"answer {n}") for n in range(1, 40)]
+
+
+class Echo:
+    """A model that answers with the last thing it was told, and can be made slow for those who say so."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+        self.slow = asyncio.Event()
+        self.streaming = 0
+
+    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+        self.requests.append(request)
+        said = next(message for message in reversed(request.messages) if isinstance(message, UserMessage))
+        text = "\n".join(part.text for part in said.parts if hasattr(part, "text"))
+        if "slow" in text:
+            self.streaming += 1
+            await self.slow.wait()
+        return Reply(text=f"echo: {text}")
+
+
+def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
+    asyncio.run(asyncio.wait_for(scene(), seconds))  # type: ignore[arg-type]
+
+
+async def settled(talk: Chat, native_id: str, seconds: float = 20) -> str:
+    """The state of a message once it has ended."""
+    return (await talk.is_(native_id, "answered", "refused", "failed", seconds=seconds)).state
+
+
+def test_a_message_of_somebody_who_is_paired_is_answered_and_traced(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.pair("anna")
+            native = talk.direct("anna", "hello")
+            assert await talk.answers("dm-anna") == ["answer 1"]
+            assert await settled(talk, native) == "answered"
+            trace = await talk.daemon.channels.trace(f"chat:{native}")
+            assert [step.step for step in trace.steps] == ["received", "accepted", "held", "queued", "sent", "answered"]
+            assert talk.posted()[0].out.reply_to == native
+            row = await talk.daemon.db.read(lambda tx: runs.find(tx, trace.message.run_id))
+            assert row is not None
+            assert (row.origin, row.principal) == ("channel", "channel:chat:anna")
+            kinds = [entry.kind for entry in await entries(talk.daemon, "system:local")]
+            assert kinds.count("message.received") == kinds.count("reply.sent") == 1
+
+    run(scene)
+
+
+def test_messages_in_quick_succession_are_one_input_in_order_and_each_is_answered(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model, quiet_ms=300) as talk:
+            await talk.pair("anna")
+            natives = [talk.direct("anna", text) for text in ("one", "two", "three")]
+            (answer,) = await talk.answers("dm-anna")
+            assert "one\ntwo\nthree" in answer
+            assert [await settled(talk, native) for native in natives] == ["answered"] * 3
+            assert len({(await talk.message(native)).run_id for native in natives}) == 1
+            assert len(talk.posted()) == 1
+
+    run(scene)
+
+
+def test_a_file_does_not_wait_and_reaches_the_agent(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model, quiet_ms=60_000) as talk:
+            await talk.pair("anna")
+            talk.direct("anna", "look", files=(InboundFile("notes.txt", b"the secret ingredient is salt"),))
+            (answer,) = await talk.answers("dm-anna")
+            assert "salt" in str(model.requests[0].messages)
+            assert "look" in answer
+
+    run(scene)
+
+
+def test_a_message_that_comes_twice_is_answered_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.pair("anna")
+            for _ in range(3):
+                talk.direct("anna", "hello", native_id="same")
+            other = talk.direct("anna", "and another")
+            await settled(talk, "same")
+            await settled(talk, other)
+            steps = [step.step for step in (await talk.daemon.channels.trace("chat:same")).steps]
+            assert steps.count("duplicate") == 2
+            assert steps.count("answered") == 1
+
+    run(scene)
+
+
+def test_what_is_refused_says_why_and_reaches_no_model(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model, 'deny = ["evil"]\nper_minute = 2') as talk:
+            await talk.pair("anna", "evil")
+            cases = {
+                talk.direct("anna", "  "): "empty",
+                talk.direct("anna", "x" * 40_000): "oversized",
+                talk.direct("evil", "hello"): "sender_denied",
+                talk.group("carl", "@palyra hello"): "not_allow_listed",
+                talk.direct("dora", "hello"): "pairing_required",
+                talk.group("bert", "hello", conversation="x"): "not_allow_listed",
+                talk.direct("anna", "a third message"): "over_limit",
+            }
+            for native, reason in cases.items():
+                assert await settled(talk, native) == "refused"
+                assert (await talk.message(native)).reason == reason
+            assert model.requests == []
+            assert len(await talk.answers("dm-anna", 2)) == 2
+            await talk.daemon.channels.pause(OWNER, "chat", paused=True)
+            off = talk.direct("anna", "anybody there?")
+            assert await settled(talk, off) == "refused"
+            assert (await talk.message(off)).reason == "channel_off"
+            await talk.daemon.channels.pause(OWNER, "", paused=True)
+            off = talk.direct("anna", "hello?")
+            await settled(talk, off)
+            assert (await talk.message(off)).reason == "router_off"
+
+    run(scene)
+
+
+def test_rules_change_while_it_runs_and_stay(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.daemon.channels.change_rules(OWNER, "chat", {"direct": "deny"})
+            native = talk.direct("anna", "hello")
+            await settled(talk, native)
+            assert (await talk.message(native)).reason == "direct_denied"
+        async with chat(tmp_path, SAY, fresh=False) as talk:
+            assert (await talk.daemon.channels.status("chat")).rules.direct == "deny"
+            await talk.daemon.channels.change_rules(OWNER, "chat", {"direct": None})
+            assert (await talk.daemon.channels.status("chat")).rules.direct == "pairing"
+            kinds = [(entry.kind, b'"rules changed"' in bytes(entry.event)) for entry in await entries(talk.daemon, "system:local")]
+            assert kinds.count(("admin.changed", True)) == 2
+
+    run(scene)
+
+
+_TEXTS = st.sampled_from(
+    ["hello", "@palyra hi", "@palyrabot hi", "", "stop", "@everyone hi", "pair ABCD-2345", "status", "/new", "y" * 33_000]
+)
+_MESSAGES = st.builds(
+    dict,
+    who=st.sampled_from(["anna", "bert", "carl", "owner"]),
+    text=_TEXTS,
+    is_direct=st.booleans(),
+    mentions_everyone=st.booleans(),
+    mentions_agent=st.booleans(),
+    verified=st.booleans(),
+    thread=st.sampled_from(["", "t1"]),
+)
+_RULES = st.fixed_dictionaries(
+    {
+        "allow": st.sampled_from([[], ["bert"]]),
+        "deny": st.sampled_from([[], ["carl"]]),
+        "direct": st.sampled_from(["deny", "pairing", "allow"]),
+        "groups": st.sampled_from(["paired", "allow"]),
+        "mention": st.booleans(),
+        "broadcast": st.sampled_from(["deny", "mention_only", "allow"]),
+        "isolate_session_by_sender": st.booleans(),
+        "per_minute": st.sampled_from([1, 3, 1_000]),
+        "waiting": st.sampled_from([1, 50]),
+    }
+)
+
+
+def test_preview_says_what_then_happens(tmp_path: Path) -> None:
+    """One daemon, many messages: what the preview said of each is what became of it."""
+
+    async def scene(cases: list[tuple[dict[str, Any], dict[str, Any]]]) -> set[str]:
+        seen: set[str] = set()
+        async with chat(tmp_path, Echo()) as talk:
+            await talk.pair("anna")
+            await talk.link("owner")
+            for number, (message, rules) in enumerate(cases):
+                await talk.daemon.channels.change_rules(OWNER, "chat", rules)
+                where = f"dm-{message['who']}" if message["is_direct"] else "team"
+                given = dict(message)
+                who = given.pop("who")
+                verified = given.pop("verified")
+                inbound = Inbound(native_id=f"p{number}", conversation=where, sender=Sender(who, "", verified), **given)
+                said = await talk.daemon.channels.preview("chat", inbound)
+                talk.platform.say(inbound)
+                found = await talk.is_(f"p{number}", "held", "queued", "answered", "refused", "failed")
+                happened = found.reason if found.state == "refused" else "accepted"
+                assert happened == said.decision.reason, (message, rules, found)
+                if found.session_id:
+                    session = await talk.daemon.db.read(partial(sessions.find, session_id=found.session_id))
+                    assert session is not None
+                    assert session.owner == said.acts_as
+                seen.add(happened)
+        return seen
+
+    collected: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    @settings(max_examples=120, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(_MESSAGES, _RULES)
+    def collect(message: dict[str, Any], rules: dict[str, Any]) -> None:
+        collected.append((message, rules))
+
+    collect()
+    seen = asyncio.run(asyncio.wait_for(scene(collected), 100))
+    assert seen >= set(ORDER) - {"router_off", "channel_off"}
+
+
+def test_a_slow_conversation_holds_nobody_up(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model, "concurrency = 2") as talk:
+            people = [f"p{n}" for n in range(6)]
+            await talk.pair("anna", *people)
+            talk.direct("anna", "this is slow")
+            for name in people:
+                talk.direct(name, "quick")
+            for name in people:
+                await talk.answers(f"dm-{name}")
+            assert talk.texts("dm-anna") == []
+            model.slow.set()
+            await talk.answers("dm-anna")
+
+    run(scene)
+
+
+def test_stop_from_chat_ends_the_run_within_a_second_while_ten_others_stream(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model, "concurrency = 20") as talk:
+            people = [f"p{n}" for n in range(10)]
+            await talk.pair("anna", *people)
+            native = talk.direct("anna", "this is slow")
+            for name in people:
+                talk.direct(name, "slow too")
+            await talk.when(lambda: model.streaming >= 11)
+            run_id = (await talk.message(native)).run_id
+            began = asyncio.get_running_loop().time()
+            stop = talk.direct("anna", "STOP")
+            await talk.ends(run_id, "cancelled")
+            assert asyncio.get_running_loop().time() - began <= 1.0
+            await settled(talk, stop)
+            assert any("1 run was ended" in text for text in talk.texts("dm-anna"))
+            assert all("STOP" not in str(request.messages) for request in model.requests)
+            assert talk.daemon.runs.working == 10
+            model.slow.set()
+            for name in people:
+                await talk.answers(f"dm-{name}")
+            assert await settled(talk, native) == "answered"
+
+    run(scene)
+
+
+def test_stop_also_drops_what_was_said_and_not_begun(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model, quiet_ms=60_000) as talk:
+            await talk.pair("anna")
+            native = talk.direct("anna", "delete everything")
+            await talk.is_(native, "held")
+            await settled(talk, talk.direct("anna", "stop"))
+            assert await settled(talk, native) == "failed"
+            assert model.requests == []
+
+    run(scene)
+
+
+def test_long_answers_arrive_in_order_and_whole(tmp_path: Path) -> None:
+    async def scene() -> None:
+        code = "\n".join(f"print({n}, '🦀')" for n in range(400))
+        answer = f"Here:\n\n````markdown\n```python\n{code}\n```\n````\n\n| a | b |\n|---|---|\n" + "\n".join(
+            f"| {n} | é |" for n in range(300)
+        )
+        async with chat(tmp_path, [Turn(text=answer)]) as talk:
+            await talk.pair("anna")
+            native = talk.direct("anna", "write a lot")
+            assert await settled(talk, native) == "answered"
+            texts = talk.texts("dm-anna")
+            assert len(texts) > 3
+            assert all(len(text) <= 2_000 for text in texts)
+            lines = [line for text in texts for line in text.split("\n")]
+            assert [line for line in lines if line.startswith("print")] == code.split("\n")
+            assert [line for line in lines if line.endswith("| é |")] == [f"| {n} | é |" for n in range(300)]
+
+    run(scene)
+
+
+@pytest.mark.parametrize(("broadcast", "pings"), [("mention_only", False), ("allow", True)])
+def test_an_answer_pings_everybody_only_where_that_is_allowed(tmp_path: Path, broadcast: str, pings: bool) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, [Turn(text="hey @everyone and <!channel>")], f'broadcast = "{broadcast}"') as talk:
+            await talk.pair("anna")
+            talk.group("anna", "@palyra hi")
+            await talk.answers("team")
+            (post,) = talk.posted()
+            assert calls_everyone(post.text) == pings
+            assert post.out.ping_everyone == pings
+
+    run(scene)
+
+
+def test_a_send_that_fails_is_tried_again_then_is_a_dead_letter_and_can_be_replayed(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.pair("anna")
+            tries = []
+
+            def broken(out: Outgoing) -> None:
+                tries.append(out.key)
+                raise SendFailed("the platform is broken")
+
+            talk.platform.trouble = broken
+            # Pauses between attempts are the clock's; here they are over at once.
+            talk.daemon.clock.sleep = lambda ms: asyncio.sleep(0)  # type: ignore[method-assign]
+            ready = talk.daemon.clock.now_ms
+            talk.daemon.clock.now_ms = lambda: ready() + 3_600_000 * len(tries)  # type: ignore[method-assign]
+            native = talk.direct("anna", "hello")
+            assert await settled(talk, native) == "failed"
+            assert (await talk.message(native)).reason == "undeliverable"
+            assert len(tries) == 5
+            assert len(set(tries)) == 1
+            notices = (await talk.daemon.notices.listing(OWNER)).notices
+            assert any("could not be delivered" in notice.text for notice in notices)
+            (letter,) = await talk.daemon.channels.dead()
+            talk.platform.trouble = lambda out: None
+            await talk.daemon.channels.replay(OWNER, letter.reply_id)
+            await talk.answers("dm-anna")
+            await talk.is_(native, "answered")
+            assert await talk.daemon.channels.dead() == []
+
+    run(scene)
+
+
+def test_a_rate_limit_and_a_lost_connection_are_no_failed_attempts(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.pair("anna")
+            limits = iter(range(8))
+
+            def limited(out: Outgoing) -> None:
+                if next(limits, None) is not None:
+                    raise SendFailed("slow down", retry_after_ms=5)
+
+            talk.platform.trouble = limited
+            native = talk.direct("anna", "hello")
+            assert await settled(talk, native) == "answered"
+            (reply,) = (await talk.daemon.channels.trace(f"chat:{native}")).replies
+            assert (reply.attempts, reply.doubtful) == (1, False)
+
+    run(scene)
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_an_answer_whose_fate_is_unknown_arrives_and_is_marked_where_it_may_have_arrived_twice(
+    tmp_path: Path, idempotent: bool
+) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            from msgspec.structs import replace
+
+            talk.platform.abilities = replace(EVERYTHING, idempotent=idempotent)
+            talk.platform.lose_answers = 1
+            await talk.pair("anna")
+            native = talk.direct("anna", "hello")
+            assert await settled(talk, native) == "answered"
+            (reply,) = (await talk.daemon.channels.trace(f"chat:{native}")).replies
+            assert reply.doubtful == (not idempotent)
+            assert len(talk.texts("dm-anna")) == (1 if idempotent else 2)
+
+    run(scene)
+
+
+def test_answers_wait_while_there_is_no_connection(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model) as talk:
+            await talk.pair("anna")
+            native = talk.direct("anna", "this is slow")
+            await talk.when(lambda: model.streaming > 0)
+            talk.platform.drop()
+            model.slow.set()
+            assert await settled(talk, native) == "answered"
+            assert talk.platform.connections == 2
+
+    run(scene)
+
+
+def test_after_a_restart_what_was_unfinished_is_finished_and_answered_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, ScriptedModel(Script.of([Turn(text="late", hold="h")]), holds={"h": Hold()})) as talk:
+            await talk.pair("anna", "bert")
+            working = talk.direct("anna", "work on this")
+            await talk.when(lambda: talk.daemon.runs.working > 0)
+            talk.daemon.channels.intake.holding.quiet_ms = 60_000
+            held = talk.direct("bert", "hold this")
+            await talk.is_(held, "held")
+        async with chat(tmp_path, [Turn(text="late")] * 4, fresh=False) as talk:
+            assert [await settled(talk, native) for native in (working, held)] == ["answered", "answered"]
+            assert sorted(post.out.conversation for post in talk.posted()) == ["dm-anna", "dm-bert"]
+
+    run(scene)
+
+
+def test_a_run_that_fails_says_so(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, []) as talk:
+            await talk.pair("anna")
+            native = talk.direct("anna", "hello")
+            (text,) = await talk.answers("dm-anna")
+            assert text.startswith("That did not work: ")
+            assert await settled(talk, native) == "answered"
+
+    run(scene)
+
+
+def test_a_reference_of_a_guest_is_plain_words(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model) as talk:
+            (tmp_path / "work" / "secret.txt").write_text("the owner's secret plan")
+            await talk.pair("anna")
+            talk.direct("anna", "read @file:secret.txt please")
+            (answer,) = await talk.answers("dm-anna")
+            assert "@file:secret.txt" in answer
+            assert "secret plan" not in str(model.requests)
+
+    run(scene)
+
+
+def test_commands_act_without_a_model(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model) as talk:
+            await talk.pair("anna")
+            await talk.link("boss")
+            said: dict[str, str] = {}
+            for number, words in enumerate(
+                ["status", "whoami", "help", "usage", "remember I like tea", "model", "model demo", "reset", "/new"]
+            ):
+                talk.direct("anna", words)
+                said[words] = (await talk.answers("dm-anna", number + 1))[-1]
+            assert said["status"] == "Nothing of yours is under way."
+            assert "channel:chat:anna" in said["whoami"]
+            assert "approve ID" in said["help"]
+            assert "0 calls" in said["usage"]
+            assert said["remember I like tea"] in ("That is remembered.", "That is noted, and waits for a look of the owner.")
+            assert "scripted/one" in said["model"]
+            assert said["model demo"].startswith("Only users")
+            assert "anew" in said["reset"]
+            assert "new conversation" in said["/new"]
+            talk.direct("boss", "model demo")
+            assert "demo" in (await talk.answers("dm-boss"))[-1]
+            assert model.requests == []
+            first = await talk.daemon.sessions.listing("channel:chat:anna", archived=False, before="", limit=10)
+            talk.direct("anna", "now we begin")
+            await talk.answers("dm-anna", 10)
+            second = await talk.daemon.sessions.listing("channel:chat:anna", archived=False, before="", limit=10)
+            assert len(second) == len(first) + 1
+
+    run(scene)
+
+
+def test_a_sentence_that_begins_like_a_command_is_none(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model) as talk:
+            await talk.pair("anna")
+            for number, words in enumerate(["new ideas for dinner?", "stop by the shop", "help me write", "approve of this plan?"]):
+                talk.direct("anna", words)
+                assert words in (await talk.answers("dm-anna", number + 1))[-1]
+
+    run(scene)
+
+
+def test_an_approval_of_a_guest_goes_to_the_owner_and_only_they_can_answer(tmp_path: Path) -> None:
+    async def scene() -> None:
+        turns = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)), Turn(text="done")]
+        (tmp_path / "guests").mkdir()
+        async with chat(tmp_path, turns, f'workspace = "{tmp_path}/guests"') as talk:
+            await talk.pair("anna", "bert")
+            await talk.link("boss")
+            talk.direct("boss", "whoami")
+            await talk.answers("dm-boss")
+            native = talk.direct("anna", "do it")
+            await talk.until(lambda now: len(now.posted("dm-boss")) >= 2 and len(now.posted("dm-anna")) >= 1)
+            question = talk.posted("dm-boss")[1]
+            yes = question.out.buttons[0].value
+            assert "needs a yes that you cannot give" in talk.texts("dm-anna")[0]
+            for name in ("anna", "bert"):
+                before = len(talk.posted(f"dm-{name}"))
+                talk.say(yes, name, conversation=f"dm-{name}", is_direct=True, pressed=True)
+                assert "may not answer" in (await talk.answers(f"dm-{name}", before + 1))[-1]
+            talk.say(yes, "boss", conversation="dm-boss", is_direct=True, pressed=True)
+            assert await settled(talk, native) == "answered"
+            assert talk.texts("dm-anna")[-1] == "done"
+            await talk.until(lambda now: question.edits == 1)
+            assert "Approved by user:owner" in question.text
+            assert (tmp_path / "guests" / "a.txt").read_text() == "x"
+
+    run(scene)
