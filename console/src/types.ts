@@ -127,7 +127,7 @@ export interface ApprovalRequested {
   call_id: string;
   tool: string;
   about: "budget" | "in_doubt" | "tool";
-  preview: Preview;
+  preview: palyra_domain_tools_Preview;
   risk: "critical" | "high" | "low" | "medium";
   why: string;
   subjects?: (Subject)[];
@@ -255,6 +255,15 @@ export interface BilledTurn {
   output_tokens?: number;
 }
 
+export interface Body {
+  text: string;
+  reply_to?: string;
+  buttons?: (Button)[];
+  files?: (SentFile)[];
+  ping_everyone?: boolean;
+  edits?: string;
+}
+
 export interface Bounds {
   fuel?: number;
   memory_bytes?: number;
@@ -312,6 +321,12 @@ export interface Budgets {
   microusd?: number;
 }
 
+export interface Button {
+  label: string;
+  value: string;
+  style?: "bad" | "good" | "plain";
+}
+
 export interface Call {
   id: string;
   tool: string;
@@ -345,7 +360,7 @@ export interface Candidate {
   reason?: string;
   memory_kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
   about?: string;
-  steps?: (Step)[];
+  steps?: (palyra_domain_learning_Step)[];
   runs?: (string)[];
   cedar?: string;
   found_by?: string;
@@ -393,8 +408,23 @@ export interface Cell {
   policies?: (string)[];
 }
 
+export interface ChangeChannel {
+  verb: "pause" | "reconnect" | "resume";
+}
+
 export interface ChangeKind {
   paused: boolean;
+}
+
+export interface ChangePerson {
+  channel: string;
+  sender: string;
+  verb: "link" | "revoke";
+  principal?: string;
+}
+
+export interface ChangeRules {
+  changes: { [name: string]: unknown };
 }
 
 export interface ChangeTask {
@@ -415,13 +445,20 @@ export interface ChangedFile {
   run_id?: string;
 }
 
-export interface Check {
-  id: string;
-  title: string;
-  state: "fail" | "ok" | "warn";
-  detail: string;
-  fix?: string;
-  repairable?: boolean;
+export interface ChannelList {
+  channels: (ChannelStatus)[];
+}
+
+export interface ChannelStatus {
+  name: string;
+  kind: string;
+  enabled: boolean;
+  paused: boolean;
+  connection: ConnectionStatus;
+  rules: Rules;
+  changed: { [name: string]: unknown };
+  messages?: { [name: string]: number };
+  outbox?: { [name: string]: number };
 }
 
 export interface Circumstances {
@@ -498,9 +535,23 @@ export interface ConfigReloaded {
   after_restart: (string)[];
 }
 
+export interface ConnectionStatus {
+  state: "connected" | "connecting" | "failed" | "lost" | "off";
+  detail?: string;
+  account?: string;
+  place?: string;
+  connects?: number;
+  since_ms?: number;
+  heard_ms?: number;
+}
+
 export interface CronTrigger {
   on: "cron";
   expression: string;
+}
+
+export interface DeadLetters {
+  replies: (Reply)[];
 }
 
 export interface Deciding {
@@ -512,6 +563,13 @@ export interface Deciding {
   line: number;
 }
 
+export interface Decision {
+  accepted: boolean;
+  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
+  sentence: string;
+  checks?: (palyra_domain_channels_Check)[];
+}
+
 export interface Deny {
   type: "deny";
   reason: string;
@@ -520,7 +578,7 @@ export interface Deny {
 
 export interface Diagnosis {
   ok: boolean;
-  checks: (Check)[];
+  checks: (palyra_runtime_doctor_Check)[];
 }
 
 export interface Difference {
@@ -707,6 +765,27 @@ export interface Imported {
   review: number;
 }
 
+export interface Inbound {
+  native_id: string;
+  conversation: string;
+  sender: Sender;
+  text?: string;
+  thread?: string;
+  files?: (InboundFile)[];
+  is_direct?: boolean;
+  mentions_agent?: boolean;
+  mentions_everyone?: boolean;
+  reply_to?: string;
+  pressed?: boolean;
+  sent_ms?: number;
+}
+
+export interface InboundFile {
+  name: string;
+  data: string;
+  media_type?: string;
+}
+
 export interface Incident {
   incident_id: string;
   key: string;
@@ -771,6 +850,18 @@ export interface InputReceived {
   label?: Label;
   references?: (Reference)[];
   sender?: string;
+}
+
+export interface Invitation {
+  pairing_id: string;
+  channel: string;
+  code: string;
+  expires_ms: number;
+}
+
+export interface Invite {
+  channel: string;
+  for_ms?: number;
 }
 
 export interface Item {
@@ -842,8 +933,13 @@ export interface KindCount {
   oldest_ready_ms?: number;
 }
 
-export interface KindList {
-  kinds: (KindCount)[];
+export interface KindInfo {
+  name: string;
+  title: string;
+  settings: (Setting)[];
+  permissions: (string)[];
+  steps: (string)[];
+  docs: string;
 }
 
 export interface Label {
@@ -917,6 +1013,12 @@ export interface MarkedRead {
   marked: number;
 }
 
+export interface Me {
+  account: string;
+  names?: (string)[];
+  place?: string;
+}
+
 export interface MemoryRemoved {
   kind: "memory.removed";
   memory_id: string;
@@ -940,6 +1042,29 @@ export interface MemoryWritten {
   state?: string;
   pinned?: boolean;
   digest?: string;
+}
+
+export interface Message {
+  number: number;
+  message_id: string;
+  connector: string;
+  conversation: string;
+  thread?: string;
+  sender: string;
+  state: "answered" | "failed" | "held" | "queued" | "received" | "refused";
+  reason?: string;
+  principal?: string;
+  session_id?: string;
+  run_id?: string;
+  files?: number;
+  received_ms: number;
+  ended_ms?: number;
+  inbound: Inbound;
+}
+
+export interface MessagePage {
+  messages: (Message)[];
+  next?: number;
 }
 
 export interface MessageReceived {
@@ -1156,6 +1281,26 @@ export interface OwnerNotified {
   to?: string;
 }
 
+export interface Pairing {
+  pairing_id: string;
+  connector: string;
+  kind: "invitation" | "request";
+  sender?: string;
+  display?: string;
+  conversation?: string;
+  thread?: string;
+  state: "approved" | "denied" | "expired" | "pending" | "replaced";
+  grant_ms?: number;
+  created_ms: number;
+  expires_ms: number;
+  settled_ms?: number;
+  settled_by?: string;
+}
+
+export interface PairingList {
+  pairings: (Pairing)[];
+}
+
 export interface PassedOver {
   model: string;
   why: string;
@@ -1165,6 +1310,10 @@ export interface PathList {
   paths: (string)[];
 }
 
+export interface Pause {
+  paused: boolean;
+}
+
 export interface Pending {
   server: string;
   tool: string;
@@ -1172,6 +1321,10 @@ export interface Pending {
   new: boolean;
   change: string;
   words?: string;
+}
+
+export interface People {
+  people: (Person)[];
 }
 
 export interface Permission {
@@ -1189,6 +1342,19 @@ export interface Permit {
   covers: number;
   examples: (string)[];
   kept_narrow_by: (string)[];
+}
+
+export interface Person {
+  connector: string;
+  sender: string;
+  display?: string;
+  principal?: string;
+  paired_ms?: number;
+  paired_until_ms?: number;
+  revoked_ms?: number;
+  granted_by?: string;
+  conversation?: string;
+  seen_ms?: number;
 }
 
 export interface Pin {
@@ -1234,10 +1400,15 @@ export interface PolicyState {
   preset: string;
 }
 
-export interface Preview {
-  kind: "command" | "diff" | "request" | "text";
-  title: string;
-  body?: string;
+export interface PreviewMessage {
+  sender: string;
+  text?: string;
+  conversation?: string;
+  thread?: string;
+  direct?: boolean;
+  everyone?: boolean;
+  files?: number;
+  verified?: boolean;
 }
 
 export interface PreviewedReference {
@@ -1284,6 +1455,7 @@ export interface ProviderInfo {
 
 export interface ProviderList {
   providers: (ProviderInfo)[];
+  restart: boolean;
 }
 
 export interface Publisher {
@@ -1379,7 +1551,7 @@ export interface Repair {
 export interface Repaired {
   ok: boolean;
   repairs: (Repair)[];
-  checks: (Check)[];
+  checks: (palyra_runtime_doctor_Check)[];
 }
 
 export interface Replayed {
@@ -1389,6 +1561,27 @@ export interface Replayed {
   identical: boolean;
   entries: number;
   difference?: Difference | null;
+}
+
+export interface Reply {
+  number: number;
+  reply_id: string;
+  part: number;
+  parts: number;
+  message_id?: string;
+  connector: string;
+  conversation: string;
+  thread?: string;
+  kind: "answer" | "approval" | "command" | "edit" | "message" | "pairing" | "told";
+  state: "dead" | "sending" | "sent" | "waiting";
+  attempts?: number;
+  ready_ms?: number;
+  error?: string;
+  native_id?: string;
+  doubtful?: boolean;
+  created_ms: number;
+  ended_ms?: number;
+  body: Body;
 }
 
 export interface ReplyAbandoned {
@@ -1463,6 +1656,12 @@ export interface Rewound {
   diff?: string;
 }
 
+export interface RouteApproval {
+  principal?: string;
+  channel?: string;
+  conversation?: string;
+}
+
 export interface RoutePlanned {
   kind: "route.planned";
   provider: string;
@@ -1488,6 +1687,20 @@ export interface Rule {
 
 export interface RuleList {
   rules: (ShownRule)[];
+}
+
+export interface Rules {
+  allow?: (string)[];
+  deny?: (string)[];
+  direct?: "allow" | "deny" | "pairing";
+  groups?: "allow" | "paired";
+  mention?: boolean;
+  names?: (string)[];
+  broadcast?: "allow" | "deny" | "mention_only";
+  isolate_session_by_sender?: boolean;
+  per_minute?: number;
+  waiting?: number;
+  concurrency?: number;
 }
 
 export interface RunAccepted {
@@ -1679,6 +1892,19 @@ export interface SegmentList {
   segments: (Segment)[];
 }
 
+export interface Sender {
+  handle: string;
+  display?: string;
+  verified?: boolean;
+}
+
+export interface SentFile {
+  session_id: string;
+  artifact: string;
+  name: string;
+  media_type?: string;
+}
+
 export interface ServerList {
   servers: (ServerStatus)[];
 }
@@ -1817,6 +2043,25 @@ export interface SessionUncompacted {
   compactions: (number)[];
 }
 
+export interface Setting {
+  name: string;
+  words: string;
+  secret?: boolean;
+  required?: boolean;
+  default?: string;
+}
+
+export interface SettlePairing {
+  which: string;
+  verb: "approve" | "deny";
+  for_ms?: number;
+}
+
+export interface Settled {
+  person?: Person | null;
+  pairing?: Pairing | null;
+}
+
 export interface Shadow {
   verdict: "allow" | "ask" | "deny";
   reason: string;
@@ -1924,11 +2169,6 @@ export interface Status {
   uptime_ms: number;
 }
 
-export interface Step {
-  tool: string;
-  arguments?: { [name: string]: unknown };
-}
-
 export interface Stopped {
   cancelled: (string)[];
 }
@@ -2024,6 +2264,16 @@ export interface Terms {
   warn_bps?: number;
   then?: "ask" | "block";
   who?: string;
+}
+
+export interface TestChannel {
+  conversation?: string;
+  text?: string;
+}
+
+export interface Tested {
+  me: Me;
+  reply_id?: string;
 }
 
 export interface Threshold {
@@ -2151,6 +2401,12 @@ export interface ToolUndone {
   why?: "settled" | "undo";
 }
 
+export interface Trace {
+  message: Message;
+  steps: (palyra_journal_channels_Step)[];
+  replies: (Reply)[];
+}
+
 export interface Trial {
   ok: boolean;
   model: string;
@@ -2256,10 +2512,50 @@ export interface WhoCan {
   tools: (ToolRow)[];
 }
 
+export interface palyra_domain_channels_Check {
+  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
+  passed: boolean;
+  found?: string;
+}
+
+export interface palyra_domain_learning_Step {
+  tool: string;
+  arguments?: { [name: string]: unknown };
+}
+
+export interface palyra_domain_tools_Preview {
+  kind: "command" | "diff" | "request" | "text";
+  title: string;
+  body?: string;
+}
+
+export interface palyra_journal_channels_Step {
+  time_ms: number;
+  step: string;
+  detail?: string;
+}
+
 export interface palyra_policy_sources_Problem {
   file: string;
   line: number;
   message: string;
+}
+
+export interface palyra_runtime_channels_channels_Preview {
+  decision: Decision;
+  principal: string;
+  acts_as: string;
+  standing: string;
+  session_key: string;
+}
+
+export interface palyra_runtime_doctor_Check {
+  id: string;
+  title: string;
+  state: "fail" | "ok" | "warn";
+  detail: string;
+  fix?: string;
+  repairable?: boolean;
 }
 
 export interface palyra_runtime_forecasts_Forecast {
@@ -2291,6 +2587,10 @@ export interface palyra_runtime_schedule_verbs_Forecast {
   cost_microusd_a_month?: number;
 }
 
+export interface palyra_transports_http_channels_KindList {
+  kinds: (KindInfo)[];
+}
+
 export interface palyra_transports_http_enclosures_Draft {
   text: string;
 }
@@ -2312,6 +2612,10 @@ export interface palyra_transports_http_sessions_Change {
   title?: string | null;
   archived?: boolean | null;
   kept?: boolean | null;
+}
+
+export interface palyra_transports_http_tasks_KindList {
+  kinds: (KindCount)[];
 }
 
 export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | JournalArchived | JournalRestored | JournalCheckpointed;

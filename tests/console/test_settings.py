@@ -83,6 +83,7 @@ def test_a_provider_is_tried_saved_and_answers_after_a_restart(browser: Browser,
         card.get_by_role("button", name="Remove…").click()
         card.get_by_role("button", name="Remove it").click()
         expect(card).to_have_count(0)
+        expect(page.get_by_role("button", name="Start it again now")).to_be_visible()
         assert "[providers.mine]" not in (daemon.home / "config.toml").read_text()
 
 

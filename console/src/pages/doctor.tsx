@@ -7,7 +7,9 @@ import { ago, visible, when } from "../core/words";
 import { Progress } from "../ui/form";
 import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Choice, Problem } from "../ui/parts";
-import type { Check, Diagnosis, Incident, IncidentList, Repair, Repaired } from "../types";
+import type { Diagnosis, Incident, IncidentList, Repair, Repaired } from "../types";
+
+type Check = Diagnosis["checks"][number];
 
 const TONES: Record<Check["state"], readonly [string, string]> = { fail: ["bad", "must be mended"], warn: ["warn", "worth knowing"], ok: ["good", "fine"] };
 const ORDER: readonly Check["state"][] = ["fail", "warn", "ok"];

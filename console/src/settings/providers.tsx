@@ -40,7 +40,7 @@ export function Providers(): VNode {
   const found = useLoaded(() => get<ProviderList>("/v1/providers"), [status.value?.started_ms]);
   const [form, setForm] = useState<Form | undefined>();
   const { error, busy, attempt } = useAttempt();
-  const waiting = found.value?.providers.some((each) => !each.running);
+  const waiting = found.value?.restart;
   return (
     <Part id="models" title="Models">
       <Problem text={found.error || error} />

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from palyra import config
-from palyra.config import Chosen, Provider
+from palyra.config import Chosen, Config, Provider
 from palyra.config.rules import WELL_KNOWN
 from palyra.domain.errors import ConfigInvalid, InvalidInput, NotFound, PalyraError
 from palyra.domain.events import AdminChanged
@@ -93,7 +93,7 @@ class FileSetup:
         healthy = self._models.health(now_ms)
         default = written.models.default or self._chosen.default
         shown = {**self._chosen.providers, **written.providers}
-        gone = {name for name in self._chosen.providers if name not in written.providers and not self._was_found(name)}
+        gone = self._gone(written)
         return [
             ProviderInfo(
                 name=name,
@@ -110,8 +110,17 @@ class FileSetup:
             if name not in gone
         ]
 
-    def _was_found(self, name: str) -> bool:
-        return name in WELL_KNOWN
+    def stale(self) -> bool:
+        """Whether the file says something that only a restart brings."""
+        written = config.load(self._home, self._env).config
+        wanted, default = written.models.default, self._chosen.default
+        other = wanted not in ("", default, default.partition("/")[0])
+        changed = any(self._chosen.providers.get(name) != each for name, each in written.providers.items())
+        return other or changed or bool(self._gone(written))
+
+    def _gone(self, written: Config) -> set[str]:
+        """Providers that run and are no longer in the file, and were not found on the machine."""
+        return {name for name in self._chosen.providers if name not in written.providers and name not in WELL_KNOWN}
 
     async def save_provider(self, by: str, new: NewProvider) -> None:
         async with self._turn:

@@ -12,7 +12,10 @@ from palyra.transports.http.routes import Gives, Route
 
 
 class ProviderList(Struct, frozen=True):
+    """`restart`: something was changed that only a restart brings."""
+
     providers: list[ProviderInfo]
+    restart: bool
 
 
 class WhichProvider(Input, frozen=True, kw_only=True):
@@ -24,8 +27,7 @@ class NewPreset(Input, frozen=True, kw_only=True):
 
 
 async def listing(call: Call[Nothing, Nothing]) -> Answer:
-    parts = call.parts
-    return ok(ProviderList(await everyday.do(parts.setup.providers, parts.clock.now_ms())))
+    return await _now(call)
 
 
 async def save(call: Call[Nothing, NewProvider]) -> Answer:
@@ -39,8 +41,8 @@ async def remove(call: Call[WhichProvider, Nothing]) -> Answer:
 
 
 async def _now(call: Call[Any, Any]) -> Answer:
-    parts = call.parts
-    return ok(ProviderList(await everyday.do(parts.setup.providers, parts.clock.now_ms())))
+    setup, now_ms = call.parts.setup, call.parts.clock.now_ms()
+    return ok(await everyday.do(lambda: ProviderList(setup.providers(now_ms), setup.stale())))
 
 
 async def trial(call: Call[Nothing, NewProvider]) -> Answer:
