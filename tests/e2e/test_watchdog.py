@@ -188,7 +188,7 @@ def test_a_message_that_nobody_begins_is_begun(tmp_path: Path) -> None:
 
 
 def test_a_long_run_that_gets_on_is_never_flagged(tmp_path: Path) -> None:
-    """Twenty minutes: a model that says a word every minute, then a tool that is silent for as long as it may be."""
+    """Ten turns, each silent for a little less than the window: eighteen minutes in all."""
     holds = {str(number): Hold() for number in range(10)}
     turns = [Turn(text=(f"{number}",), hold=f"{number}", calls=(call("test.pure", text="x"),)) for number in range(10)]
 
@@ -404,6 +404,19 @@ def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:
             incident = await through_the_modes(d, clock, "browser", closed)
             assert "its run has ended" in incident.summary
             assert not os.path.exists(f"/proc/{pid}")
+            # The other one: its run is at work, and its process is killed.
+            working = await say(d, where, "again")
+            await reached(hold.reached)
+            await browsers.visit(where.session_id, working.run_id, address, frozenset({f"site.example:{site.port}"}))
+            os.kill(browsers.in_use()[0].pid, signal.SIGKILL)
+            await eventually(lambda: not browsers.in_use()[0].running, "the browser is dead")
+            await d.watchdog.look()
+            newest = (await incidents(d))[0]
+            assert "has died" in newest.summary
+            assert (newest.domain, [each.result for each in newest.tried], bool(newest.closed_ms)) == ("browser", ["done"], True)
+            assert browsers.open == 0
+            hold.released.set()
+            await finished(d, working)
         finally:
             await browsers.close()
 
@@ -411,7 +424,9 @@ def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:
         async with Site({"": html("<p>hello</p>")}) as site:
             await scenario(d, clock, site)
 
-    watched(tmp_path, [Turn(text=("hi",))], beside_a_site)
+    hold = Hold()
+    model = ScriptedModel([Turn(text=("hi",)), Turn(text=("well",), hold="h")], holds={"h": hold})
+    watched(tmp_path, model, beside_a_site)
 
 
 # --- resources --------------------------------------------------------------------------------------------------------
