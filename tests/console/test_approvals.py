@@ -1,5 +1,7 @@
 """Saying yes and no in the console: beside the conversation, in the inbox, with the keyboard alone; and never by mistake."""
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from tests.console_world import Person, say, serious
@@ -79,6 +81,11 @@ def test_a_wider_yes_says_what_it_covers_and_is_not_asked_again(somebody: Person
     say(page, "write")
     expect(page.get_by_text("It is settled.")).to_have_count(2)
     assert plan(somebody) == "one\ntwo\n"
+    # Nobody was asked, so nobody saw it yet: the step shows what it did.
+    step = page.get_by_role("article", name="Step: write a file").last
+    step.get_by_text("plan.txt", exact=True).first.click()
+    step.get_by_role("button", name="Show what changed").click()
+    expect(step.locator(".diff .add")).to_have_text([re.compile(r"\+one"), re.compile(r"\+two")])
     (somebody.daemon.workspace / "plan.txt").unlink()
 
 

@@ -87,6 +87,17 @@ def test_while_it_works_one_can_say_how_a_message_joins(somebody: Person) -> Non
     ended(page)
 
 
+def test_a_word_joins_what_it_is_doing(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "never")
+    expect(page.get_by_text("Never will")).to_be_visible()
+    page.get_by_role("button", name="Tell it now").click()
+    say(page, "and hurry")
+    joined = page.get_by_role("article", name="You").last
+    expect(joined).to_contain_text("and hurry")
+    expect(joined).to_contain_text("added while it worked")
+
+
 def test_a_step_is_a_card_with_what_it_does_while_it_does_it(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "shell")
@@ -256,13 +267,17 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(so
     assert messages.count() < 40, "only what is looked at is drawn"
     log = page.get_by_role("log")
     log.focus()
-    log.press("Home")
-    expect(page.get_by_role("button", name="Load earlier")).to_have_count(0)
-    log.press("Home")
+    # What is looked at stays in view while more comes before it: so the beginning is reached by going on.
+    for _ in range(20):
+        log.press("Home")
+        page.wait_for_timeout(200)
+        if messages.first.inner_text().startswith("code"):
+            break
     expect(messages.first).to_contain_text("code")
+    expect(page.get_by_role("button", name="Load earlier")).to_have_count(0)
     expect(messages.first).to_be_in_viewport()
+    # Whoever says something is taken to where it is said.
     say(page, "hello again")
-    log.press("End")
     expect(messages.last).to_contain_text("hello again")
     expect(messages.last).to_be_in_viewport()
     ended(page)

@@ -8,7 +8,7 @@ import { listen, sessions } from "../core/store";
 import { count, size, visible } from "../core/words";
 import { Badge, Choice, Problem } from "../ui/parts";
 import type { PathList, ReferencesPreview, StoredFile } from "../types";
-import { begunPath, change, COMMANDS, completed, drafts, editing, mode, NOTHING, type Offer, pathOffers, REFERENCES } from "./composing";
+import { begunPath, change, COMMANDS, completed, drafts, editing, mode, NOTHING, type Offer, pathOffers, REFERENCES, sent } from "./composing";
 import { branch, command, create, stop, submit } from "./verbs";
 
 const NEW = "new";
@@ -116,6 +116,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
         const attachments = draft.files.map(({ artifact, name }) => ({ artifact, name }));
         await submit(session, { text, ...(working && !edit ? { mode: mode.value } : {}), ...(attachments.length ? { attachments } : {}) });
         editing.value = undefined;
+        sent.value++;
       }
       change(key, NOTHING);
       mode.value = "followup";

@@ -9,6 +9,8 @@ export interface Draft {
 /** A message that is edited to be said again in a branch: `at` is the last entry the branch shares. */
 export const editing = signal<{ sessionId: string; at: number; text: string } | undefined>(undefined);
 export const mode = signal<NonNullable<Submission["mode"]>>("followup");
+/** Counts what was sent from here: whoever says something wants to see it, wherever they were looking. */
+export const sent = signal(0);
 export const drafts = signal<Record<string, Draft>>({});
 
 export const NOTHING: Draft = { text: "", files: [] };

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Conversation, Item, NoticeItem, ReplyItem, ToolItem, UserItem } from "../core/conversation";
 import { href } from "../core/router";
 import { calm, count, lasting, money, size, toolWords, visible, when } from "../core/words";
-import { Code, Copy, Diff, Output } from "../ui/code";
+import { Code, Copy, Diff, Output, turned } from "../ui/code";
 import { Markdown } from "../ui/markdown";
 import { Badge, Labels, Problem } from "../ui/parts";
 import type { Attachment } from "../types";
@@ -158,7 +158,13 @@ interface UndoPreview { diff?: string; changes?: { path: string; change: string 
 
 function Changes({ item, conversation }: { tick: number; item: ToolItem; conversation: Conversation }): VNode {
   const [preview, setPreview] = useState<UndoPreview | undefined>();
+  const [did, setDid] = useState("");
   const [error, setError] = useState("");
+  const look = () => {
+    setError("");
+    void post<UndoPreview>(`/v1/sessions/${conversation.id}/undo`, { call_id: item.callId, dry_run: true })
+      .then((found) => setDid(turned(found.diff ?? "")), (failure: unknown) => setError(wordsOf(failure)));
+  };
   const undo = async (dry: boolean) => {
     setError("");
     try {
@@ -172,6 +178,8 @@ function Changes({ item, conversation }: { tick: number; item: ToolItem; convers
     <>
       <ul class="changes">{item.finished!.changes!.map((each) => <li><Badge>{each.change}</Badge> <bdi class="mono">{visible(each.path)}</bdi></li>)}</ul>
       <Problem text={error} />
+      {did && <Diff text={visible(did)} />}
+      {!did && !item.undone && item.approval?.preview.kind !== "diff" && <button type="button" class="quiet" onClick={look}>Show what changed</button>}
       {preview?.diff && <Diff text={visible(preview.diff)} />}
       {!item.undone && item.proposed.effect === "reversible" && (preview
         ? <div class="row"><button type="button" onClick={() => void undo(false)}>Undo this now</button><button type="button" class="quiet" onClick={() => setPreview(undefined)}>Leave it</button></div>

@@ -3,6 +3,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import type { Conversation, Item } from "../core/conversation";
+import { sent } from "./composing";
 
 export interface Row {
   item: Item;
@@ -73,6 +74,14 @@ export function Scroll({ rows, draw, onTop, onLook, before, after }: Given): VNo
     }
     if (changed) again(undefined);
   }, [rows, from, to]);
+
+  const told = sent.value;
+  useLayoutEffect(() => {
+    at.current.pinned = true;
+    onLook(false);
+    again(undefined);
+    pane.current!.scrollTop = pane.current!.scrollHeight;
+  }, [told]);
 
   useLayoutEffect(() => {
     const box = pane.current!;

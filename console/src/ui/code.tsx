@@ -69,6 +69,38 @@ export function Diff({ text }: { text: string }): VNode {
   );
 }
 
+/** A diff the other way round: what an undo would do, turned, is what was done. */
+export function turned(diff: string): string {
+  const out: string[] = [];
+  let less: string[] = [];
+  let more: string[] = [];
+  const settle = () => {
+    out.push(...less, ...more);
+    less = [];
+    more = [];
+  };
+  const lines = diff.split("\n");
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at]!;
+    const hunk = /^@@ -(\S+) \+(\S+) @@(.*)$/.exec(line);
+    if (line.startsWith("--- ") && lines[at + 1]?.startsWith("+++ ")) {
+      settle();
+      out.push(`--- ${lines[at + 1]!.slice(4)}`, `+++ ${line.slice(4)}`);
+      at++;
+    } else if (hunk) {
+      settle();
+      out.push(`@@ -${hunk[2]} +${hunk[1]} @@${hunk[3]}`);
+    } else if (line[0] === "+") less.push(`-${line.slice(1)}`);
+    else if (line[0] === "-") more.push(`+${line.slice(1)}`);
+    else {
+      settle();
+      out.push(line);
+    }
+  }
+  settle();
+  return out.join("\n");
+}
+
 export function Output({ text, label }: { text: string; label: string }): VNode {
   return (
     <div class="code output">
