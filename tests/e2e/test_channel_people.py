@@ -18,7 +18,7 @@ from tests.inprocess import entries
 
 
 def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
-    asyncio.run(asyncio.wait_for(scene(), seconds))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(scene(), seconds))
 
 
 async def code_of(talk: Chat, who: str) -> str:

@@ -44,7 +44,7 @@ class Echo:
 
 
 def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
-    asyncio.run(asyncio.wait_for(scene(), seconds))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(scene(), seconds))
 
 
 async def settled(talk: Chat, native_id: str, seconds: float = 20) -> str:
@@ -166,7 +166,7 @@ def test_rules_change_while_it_runs_and_stay(tmp_path: Path) -> None:
 _TEXTS = st.sampled_from(
     ["hello", "@palyra hi", "@palyrabot hi", "", "stop", "@everyone hi", "pair ABCD-2345", "status", "/new", "y" * 33_000]
 )
-_MESSAGES = st.builds(
+_MESSAGES: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
     who=st.sampled_from(["anna", "bert", "carl", "owner"]),
     text=_TEXTS,
