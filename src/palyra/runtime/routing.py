@@ -12,6 +12,8 @@ from palyra.runtime.routing_plan import WINDOW_SHARE, Need, Route, Rule, Target,
 
 __all__ = ["WINDOW_SHARE", "Models", "Need", "Route", "Rule", "Target"]
 
+_MOST_PLAIN = 100
+
 
 class Models:
     """The configured providers and what is known of their health."""
@@ -30,6 +32,8 @@ class Models:
         self._breakers = {name: Breaker() for name in providers}
         self.prices = prices or Prices()
         self.rules: tuple[Rule, ...] = ()
+        # Plans of calls about which nothing is special, while everybody is well.
+        self._plain: dict[tuple[str, str], Route] = {}
 
     @property
     def choosy(self) -> bool:
@@ -63,7 +67,20 @@ class Models:
         raise InvalidInput(f"there is no model {wanted[:100]!r}: configured are {known}", model=wanted[:100])
 
     def route(self, need: Need) -> Route:
+        key = (need.wanted, need.task)
+        known = self._plain.get(key)
+        if known is not None and self._nothing_special(need) and self._all_well(known, need.now_ms):
+            return known
         first = self.find(need.wanted) if need.wanted else self.targets[0]
-        return plan(
+        made = plan(
             need, (first,), self._fallbacks, self.rules, lambda target: not self.breaker(target).is_open(need.now_ms), self.free
         )
+        if not made.passed_over and self._nothing_special(need) and len(self._plain) < _MOST_PLAIN:
+            self._plain[key] = made
+        return made
+
+    def _nothing_special(self, need: Need) -> bool:
+        return not (self.rules or need.private or need.images or need.tokens or need.least)
+
+    def _all_well(self, route: Route, now_ms: int) -> bool:
+        return not any(self.breaker(target).is_open(now_ms) for target in route.targets)
