@@ -176,6 +176,20 @@ export interface Ask {
   sends_private?: boolean;
 }
 
+export interface AskedModel {
+  seq: number;
+  time_ms: number;
+  model: string;
+  failure?: string;
+  message?: string;
+  input_tokens?: number;
+  cached_tokens?: number;
+  output_tokens?: number;
+  cost_microusd?: number;
+  priced?: string;
+  duration_ms?: number;
+}
+
 export interface Asker {
   task: string;
   depth: number;
@@ -530,6 +544,10 @@ export interface CompactionPage {
   compactions: (Compaction)[];
 }
 
+export interface ConfigChanges {
+  changes: { [name: string]: boolean | number | string };
+}
+
 export interface ConfigReloaded {
   live: (string)[];
   after_restart: (string)[];
@@ -737,6 +755,19 @@ export interface Grant {
 
 export interface GrantList {
   grants: (Grant)[];
+}
+
+export interface Healing {
+  mode?: "auto" | "disabled" | "observe_only";
+  every_ms?: number;
+  run_ms?: number;
+  call_ms?: number;
+  task_ms?: number;
+  helper_ms?: number;
+  approval_ms?: number;
+  forgotten?: "expire" | "remind";
+  free_bytes?: number;
+  log_bytes?: number;
 }
 
 export interface Health {
@@ -1366,6 +1397,13 @@ export interface Pinned {
   pins: (number)[];
 }
 
+export interface PlannedRoute {
+  seq: number;
+  time_ms: number;
+  plan: RoutePlanned;
+  calls: (AskedModel)[];
+}
+
 export interface Point {
   kind: "constraint" | "course" | "decision" | "done" | "fact" | "question";
   text: string;
@@ -1746,6 +1784,11 @@ export interface RunForecast {
 export interface RunPage {
   runs: (RunRow)[];
   next: string | null;
+}
+
+export interface RunPlans {
+  run: RunRow;
+  plans: (PlannedRoute)[];
 }
 
 export interface RunReplay {
@@ -2495,6 +2538,11 @@ export interface Wants {
   read?: (string)[];
   write?: (string)[];
   secrets?: (string)[];
+}
+
+export interface Watching {
+  settings: Healing;
+  looked_ms: number;
 }
 
 export interface WhichCheck {

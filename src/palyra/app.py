@@ -312,9 +312,8 @@ async def start(
     await restoring.recover()
     await children.remember()
     await learning.recover()
-    if learning.settings.enabled:
-        runs.on_end.append(feeder.ended)
-        feeder.ended()
+    runs.on_end.append(feeder.ended)
+    feeder.ended()
     await gateway.start()
     await children.go_on()
     await retention.start()
@@ -405,7 +404,7 @@ async def _watch_policies(db: Database, policy: PolicyStore, shadow: PolicyStore
 
 
 # What takes effect without a restart; everything else is said to need one.
-_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.", "healing.", "channels.", "channel_router.")
+_LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.", "healing.", "learning.", "channels.", "channel_router.")
 
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
@@ -419,6 +418,9 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     settings = daemon.settings
     settings.budgets, settings.approval_times, settings.mailbox_depth = now.budgets, now.approval_times, now.mailbox_depth
     daemon.watchdog.use(healing(fresh.config, daemon.chosen))
+    learns = parts_learning.settings(fresh.config)
+    daemon.learning.use(learns)
+    daemon.feeder.use(learns)
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
     await daemon.channels.apply(channel_settings.channels(fresh.config), router_on=fresh.config.channel_router.enabled)
     daemon.budgets.configure(spending_settings.limits(fresh.config))

@@ -1,5 +1,6 @@
 """Settings that change while the daemon runs."""
 
+import json
 from pathlib import Path
 
 from tests.daemon import start
@@ -35,3 +36,37 @@ def test_a_setting_is_named_as_changed_once_and_again_when_it_is_changed_back(tm
         assert daemon.post("/v1/config/reload", {})["live"] == []
         config.write_text(before)
         assert daemon.post("/v1/config/reload", {})["live"] == ["budgets.turns"]
+
+
+def test_what_a_page_may_change_is_in_force_at_once_written_down_and_recorded(tmp_path: Path) -> None:
+    with start(tmp_path, script=SCRIPT) as daemon:
+        changes = {"learning.automatic": False, "learning.fact_review_bps": 6_000, "learning.cooldown_minutes": 7}
+        answer = daemon.request("PATCH", "/v1/config", {"changes": changes})
+        assert (answer.status, sorted(answer.json["live"]), answer.json["after_restart"]) == (200, sorted(changes), [])
+        now = daemon.get("/v1/candidates/settings")
+        assert (now["thresholds"]["automatic"], now["thresholds"]["fact"]["review_bps"]) == (False, 6_000)
+        assert now["cooldown_ms"] == 7 * 60_000
+        export = daemon.request("GET", "/v1/journal/export").body.splitlines()
+        recorded = [event for line in export if (event := json.loads(line).get("event", {})).get("kind") == "admin.changed"]
+        before = {"learning.automatic": True, "learning.fact_review_bps": 7_500, "learning.cooldown_minutes": 5}
+        assert {"from": before, "to": changes} in [each["details"] for each in recorded]
+        daemon.stop()
+        daemon.restart()
+        assert daemon.get("/v1/candidates/settings") == now
+
+
+def test_what_a_page_may_not_change_or_what_is_wrong_changes_nothing(tmp_path: Path) -> None:
+    with start(tmp_path, script=SCRIPT, env={"PALYRA_HEALING__MODE": "observe_only"}) as daemon:
+        written = (daemon.home / "config.toml").read_text()
+        for changes, code in (
+            ({"server.http_port": 1}, "invalid_input"),
+            ({"learning.automatic": False, "policy.preset": "coding"}, "invalid_input"),
+            ({"learning.fact_review_bps": 10_001}, "invalid_input"),
+            ({"learning.automatic": "perhaps"}, "invalid_input"),
+            ({"learning.nothing": 1}, "invalid_input"),
+            ({"healing.mode": "auto"}, "conflict"),
+        ):
+            assert daemon.request("PATCH", "/v1/config", {"changes": changes}).code == code, changes
+        assert (daemon.home / "config.toml").read_text() == written
+        viewer = daemon.post("/v1/tokens", {"name": "v", "scope": "operator"})["token"]
+        assert daemon.request("PATCH", "/v1/config", {"changes": {"learning.automatic": False}}, token=viewer).status == 403

@@ -53,4 +53,4 @@ def learning(
     procedures = Procedures(db, shelf, ground.home / "learned")
     assert policy.folder is not None
     verbs = Learning(db, memory, reflecting, procedures, Permits(db, policy, policy.folder), wanted)
-    return verbs, Feeder(db, clock, wanted.cooldown_ms)
+    return verbs, Feeder(db, clock, wanted)

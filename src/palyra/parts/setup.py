@@ -14,7 +14,7 @@ import msgspec
 from palyra import config
 from palyra.config import Chosen, Config, Provider
 from palyra.config.rules import WELL_KNOWN
-from palyra.domain.errors import ConfigInvalid, InvalidInput, NotFound, PalyraError
+from palyra.domain.errors import ConfigInvalid, Conflict, InvalidInput, NotFound, PalyraError
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.domain.messages import ModelFailure, ModelRequest, Text, UserMessage
@@ -27,7 +27,7 @@ from palyra.policy import sources, store
 from palyra.policy.store import PolicyStore
 from palyra.runtime import policy_changes
 from palyra.runtime.routing import Models
-from palyra.runtime.setup import NewProvider, PresetName, ProviderInfo, Trial
+from palyra.runtime.setup import NewProvider, PresetName, ProviderInfo, Setting, Trial
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_rules import NewSecret
 
@@ -35,6 +35,7 @@ log = logging.getLogger("palyra.setup")
 
 _LONGEST_TRIAL_S = 30
 _IN_VAULT = "vault:"
+_CHANGEABLE = ("learning.", "healing.")
 _FIXES = {"auth": "check the key", "network": "check the address and the network", "quota": "check your account there"}
 
 
@@ -199,6 +200,22 @@ class FileSetup:
 
     def _written(self, name: str) -> Provider | None:
         return config.load(self._home, self._env).config.providers.get(name)
+
+    # --- settings that take effect at once ----------------------------------------------------------------------------
+
+    async def change(self, by: str, changes: Mapping[str, Setting]) -> None:
+        """Write them down together, or none. What a page changes is only what cannot open the daemon to anybody."""
+        if refused := sorted(key for key in changes if not key.startswith(_CHANGEABLE)):
+            raise InvalidInput(f"{refused[0]} is not changed here: use `palyra config set {refused[0]} VALUE`", key=refused[0])
+        async with self._turn:
+            loaded = await asyncio.to_thread(config.load, self._home, self._env)
+            for key in changes:
+                if (source := loaded.sources.get(key, "")).startswith("PALYRA_"):
+                    raise Conflict(f"{source} is set where the daemon was started and wins: change it there", key=key)
+            before = {shown.key: shown.value for shown in config.show(loaded)}
+            await asyncio.to_thread(config.set_values, self._home, changes)
+            was = {key: before.get(key) for key in changes}
+            await self._record(by, "changed", ", ".join(changes), {"from": was, "to": dict(changes)})
 
     # --- policy -------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """What is said about setting the daemon up: its providers, a trial of one, its preset. Which file that is in is not said here."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Protocol
 
 from msgspec import Meta, Struct
@@ -7,6 +8,7 @@ from msgspec import Meta, Struct
 ProviderKind = Literal["openai-chat", "openai-responses", "anthropic"]
 PresetName = Literal["locked", "default", "coding", "research"]
 ProviderName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,30}$")]
+Setting = bool | int | str
 Line = Annotated[str, Meta(max_length=500)]
 
 
@@ -63,5 +65,7 @@ class Setup(Protocol):
     async def remove_provider(self, by: str, name: str) -> None: ...
 
     async def try_provider(self, new: NewProvider) -> Trial: ...
+
+    async def change(self, by: str, changes: Mapping[str, Setting]) -> None: ...
 
     async def use_preset(self, by: str, preset: PresetName) -> None: ...

@@ -11,7 +11,7 @@ from palyra.journal import candidates
 from palyra.journal.database import Database, Tx
 from palyra.runtime.clock import Clock
 from palyra.runtime.learning.reflecting import feed
-from palyra.runtime.learning.settings import FEED_MS
+from palyra.runtime.learning.settings import FEED_MS, LearningSettings
 
 log = logging.getLogger("palyra.learning")
 
@@ -19,18 +19,27 @@ _AT_ONCE = 500
 
 
 class Feeder:
-    def __init__(self, db: Database, clock: Clock, cooldown_ms: int) -> None:
+    def __init__(self, db: Database, clock: Clock, settings: LearningSettings) -> None:
         self._db = db
         self._clock = clock
-        self._cooldown_ms = cooldown_ms
+        self._settings = settings
         self._task: asyncio.Task[None] | None = None
         self._due = False
 
     def ended(self, run_id: str = "") -> None:
         """A run has ended, or the daemon has started: there may be something to read."""
+        if not self._settings.enabled:
+            return
         self._due = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
+
+    def use(self, settings: LearningSettings) -> None:
+        """Other settings from now on. What ended while it was switched off is read when it is switched on."""
+        resumed = settings.enabled and not self._settings.enabled
+        self._settings = settings
+        if resumed:
+            self.ended()
 
     async def close(self) -> None:
         if self._task is not None:
@@ -38,7 +47,7 @@ class Feeder:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        while self._due:
+        while self._due and self._settings.enabled:
             await self._clock.sleep(FEED_MS)
             self._due = False
             try:
@@ -52,5 +61,5 @@ class Feeder:
         fed, more = candidates.feed(tx, _AT_ONCE)
         for each in fed:
             last_ms = candidates.reflected_ms(tx, each.session_id)
-            feed(tx, each.session_id, each.owner, last_ms + self._cooldown_ms if last_ms else 0)
+            feed(tx, each.session_id, each.owner, last_ms + self._settings.cooldown_ms if last_ms else 0)
         return more

@@ -70,6 +70,11 @@ class Learning:
         self.settings = settings
         self._turn = asyncio.Lock()
 
+    def use(self, settings: LearningSettings) -> None:
+        """Other settings from now on; who reads stays until the next start."""
+        self.settings = msgspec.structs.replace(settings, model=self.settings.model)
+        self._reflecting.use(settings)
+
     # --- looking ------------------------------------------------------------------------------------------------------
 
     async def listing(

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palyra.domain.events import ModelUsed
 from palyra.domain.hands import everyday
@@ -86,6 +87,10 @@ class Reflecting:
         if settings.model:
             # A name that does not exist is an error at the start, not in the middle of the night.
             models.find(settings.model)
+
+    def use(self, settings: LearningSettings) -> None:
+        """Other settings from the next reading on. Who reads is found at the start, and stays."""
+        self._settings = replace(settings, model=self._settings.model)
 
     async def work(self, task: Task) -> None:
         """The handler of the queue's tasks: one session, not more often than the cooldown lets it."""

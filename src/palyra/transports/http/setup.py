@@ -1,11 +1,12 @@
 """Setting the daemon up over HTTP, for its owner: providers, a trial of one, and the preset. Keys come in and never go out."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from palyra.domain.hands import everyday
-from palyra.runtime.setup import NewProvider, PresetName, ProviderInfo, ProviderName, Trial
+from palyra.runtime.settings import ConfigReloaded
+from palyra.runtime.setup import NewProvider, PresetName, ProviderInfo, ProviderName, Setting, Trial
 from palyra.transports.http.about import PolicyState
 from palyra.transports.http.calls import Answer, Call, Input, Nothing, ok
 from palyra.transports.http.routes import Gives, Route
@@ -20,6 +21,12 @@ class ProviderList(Struct, frozen=True):
 
 class WhichProvider(Input, frozen=True, kw_only=True):
     name: ProviderName
+
+
+class ConfigChanges(Input, frozen=True, kw_only=True):
+    """Settings by their keys, as `learning.enabled`; those of learning and of healing can be changed."""
+
+    changes: Annotated[dict[str, Setting], Meta(min_length=1, max_length=50)]
 
 
 class NewPreset(Input, frozen=True, kw_only=True):
@@ -49,6 +56,11 @@ async def trial(call: Call[Nothing, NewProvider]) -> Answer:
     return ok(await call.parts.setup.try_provider(call.body))
 
 
+async def change(call: Call[Nothing, ConfigChanges]) -> Answer:
+    await call.parts.setup.change(call.principal, call.body.changes)
+    return ok(await call.parts.reload_config())
+
+
 async def preset(call: Call[Nothing, NewPreset]) -> Answer:
     await call.parts.setup.use_preset(call.principal, call.body.preset)
     return ok(PolicyState(call.parts.policy.version, call.parts.policy.preset))
@@ -63,6 +75,8 @@ SETUP: tuple[Route[Any, Any], ...] = (
           scope="owner", query=WhichProvider, gives=(Gives(200, ProviderList),), errors=(404,)),
     Route(method="POST", path="/v1/providers/test", summary="one tiny request to a provider, saved or not", handler=trial,
           scope="owner", body=NewProvider, gives=(Gives(200, Trial),)),
+    Route(method="PATCH", path="/v1/config", summary="change settings of learning or healing, at once and for good",
+          handler=change, scope="owner", body=ConfigChanges, gives=(Gives(200, ConfigReloaded),), errors=(409,)),
     Route(method="POST", path="/v1/policy/preset", summary="go over to another preset, at once", handler=preset, scope="owner",
           body=NewPreset, gives=(Gives(200, PolicyState),)),
 )  # fmt: skip
