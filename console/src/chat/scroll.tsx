@@ -34,6 +34,11 @@ export function Scroll({ rows, draw, onTop, onLook, before, after }: Given): VNo
   const anchor = useRef<{ key: string; below: number } | undefined>(undefined);
   const [, again] = useReducer((count: number) => count + 1, 0);
 
+  // Of rows that were let go nothing is kept.
+  if (heights.current.size > 2 * rows.length + 200) {
+    const known = heights.current;
+    heights.current = new Map(rows.flatMap((row) => (known.has(keyOf(row)) ? [[keyOf(row), known.get(keyOf(row))!]] : [])));
+  }
   const offsets = new Float64Array(rows.length + 1);
   for (let number = 0; number < rows.length; number++) offsets[number + 1] = offsets[number]! + (heights.current.get(keyOf(rows[number]!)) ?? GUESS);
   const [from, to] = range(offsets, at.current);
