@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -18,9 +19,18 @@ from palyra.domain.channels import Button, Inbound, InboundFile, Sender
 
 Trouble = Literal["rate_limit", "gone", "overloaded", "answer_lost"]
 # no_echo: the platform does not send us what we wrote. connectionless: sending needs no connection that stands.
-# no_redelivery: what was not confirmed does not come again by itself. no_troubles: it cannot be made to fail in this way.
+# no_drop: there is no connection to lose. no_redelivery: what was not confirmed does not come again by itself.
+# The others: it cannot be made to fail like that.
 Quirk = Literal[
-    "no_echo", "connectionless", "no_redelivery", "no_answer_lost", "no_gone", "no_rate_limit", "no_overloaded", "no_refuse"
+    "no_echo",
+    "connectionless",
+    "no_drop",
+    "no_redelivery",
+    "no_answer_lost",
+    "no_gone",
+    "no_rate_limit",
+    "no_overloaded",
+    "no_refuse",
 ]
 
 
@@ -235,7 +245,7 @@ class LoopbackWorld:
 
 
 @asynccontextmanager
-async def _loopback(folder: Path) -> AsyncIterator[World]:
+async def loopback_world(folder: Path) -> AsyncIterator[World]:
     name = f"{folder}/contract"
     platform = loopback.platform(name)
     connector = Loopback("loop", platform)
@@ -244,6 +254,14 @@ async def _loopback(folder: Path) -> AsyncIterator[World]:
     loopback.forget(name)
 
 
-WORLDS: dict[str, Callable[[Path], AbstractAsyncContextManager[World]]] = {
-    "loopback": _loopback,
+# Where each world's factory lies; it is imported when its connector is tried.
+WORLDS: dict[str, str] = {
+    "loopback": "tests.connectors:loopback_world",
+    "webhook": "tests.webhook_world:webhook",
 }
+
+
+def world(name: str, folder: Path) -> AbstractAsyncContextManager[World]:
+    module, _, attribute = WORLDS[name].partition(":")
+    made: AbstractAsyncContextManager[World] = getattr(import_module(module), attribute)(folder)
+    return made

@@ -123,8 +123,10 @@ class Channels:
                 if channel.enabled and name not in self._opened:
                     await self._open(channel)
             if configured and not self._started:
+                # Before anything new comes in: what came before it goes first.
                 self._started = True
                 await self._start()
+            self.connections.begin()
             self.connections.changed()
             self.outbox.look()
 
@@ -135,7 +137,7 @@ class Channels:
             self._failed[channel.name] = error.message
             return
         self._opened[channel.name] = channel
-        self.connections.open(connector)
+        self.connections.add(connector)
 
     async def _made(self, channel: Channel) -> Connector:
         kind = kinds.find(channel.kind)
@@ -285,6 +287,7 @@ class Channels:
             self._failed.pop(name, None)
             await self.connections.shut(name)
             await self._open(channel)
+            self.connections.begin()
         return await self.status(name)
 
     async def test(self, name: str) -> Me:

@@ -77,9 +77,15 @@ class Connections:
     def names(self) -> tuple[str, ...]:
         return tuple(self._lines)
 
-    def open(self, connector: Connector) -> None:
-        line = self._lines[connector.name] = _Line(connector, since_ms=self._clock.now_ms())
-        line.task = asyncio.create_task(self._keep(line))
+    def add(self, connector: Connector) -> None:
+        """Know a channel: what is to be said there can be put into its words."""
+        self._lines[connector.name] = _Line(connector, since_ms=self._clock.now_ms())
+
+    def begin(self) -> None:
+        """Connect those that are not connected yet."""
+        for line in self._lines.values():
+            if line.task is None:
+                line.task = asyncio.create_task(self._keep(line))
 
     async def shut(self, name: str) -> None:
         line = self._lines.pop(name, None)
