@@ -261,6 +261,11 @@ class Watchdog:
         return Check(id="watchdog", title="watchdog", state="ok", detail=detail)
 
     @property
+    def looked_ms(self) -> int:
+        """When it looked last; before the first time, when it began."""
+        return self._looked_ms
+
+    @property
     def treatable(self) -> list[str]:
         """Keys of what is wrong now and can be mended."""
         return [key for key, finding in self._found.items() if finding.remedies]

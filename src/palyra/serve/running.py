@@ -137,6 +137,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         notices=daemon.notices,
         incidents=daemon.incidents,
         doctor=daemon.doctor,
+        watchdog=daemon.watchdog,
         task_verbs=daemon.task_verbs,
         schedules=daemon.timekeeping.schedules,
         hooks=daemon.timekeeping.hooks,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from palyra.runtime.transcripts import Transcripts
     from palyra.runtime.undo import Undoing
     from palyra.runtime.vault import Vault
+    from palyra.runtime.watchdog import Watchdog
     from palyra.tools.catalogue import Catalogue
     from palyra.transports.auth import Access
     from palyra.transports.limits import Streams
@@ -107,6 +108,7 @@ class Parts:
     notices: "Notices"
     incidents: "Incidents"
     doctor: "Doctor"
+    watchdog: "Watchdog"
     task_verbs: "TaskVerbs"
     schedules: "Schedules"
     hooks: "Hooks"

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from palyra.runtime.watchdog import Healing
 from palyra.transports.http.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
 
 CheckId = Annotated[str, Meta(pattern="^$|^[A-Za-z0-9_:.-]{1,128}$")]
@@ -55,6 +56,18 @@ async def examine(call: Call[Examine, Nothing]) -> Answer:
 
 async def repair(call: Call[Nothing, WhichCheck]) -> Answer:
     return ok(await call.parts.doctor.repair(call.principal, call.body.id))
+
+
+class Watching(Struct, frozen=True):
+    """How watchful the daemon is, and when it looked last."""
+
+    settings: Healing
+    looked_ms: int
+
+
+async def watching(call: Call[Nothing, Nothing]) -> Answer:
+    watchdog = call.parts.watchdog
+    return ok(Watching(watchdog.settings, watchdog.looked_ms))
 
 
 async def incidents(call: Call[IncidentsQuery, Nothing]) -> Answer:

@@ -14,6 +14,8 @@ HEALTH: tuple[Route[Any, Any], ...] = (
           scope="owner", query=health.Examine, gives=(Gives(200, Diagnosis),)),
     Route(method="POST", path="/v1/doctor/repair", summary="repair one check, or all that can be", handler=health.repair,
           scope="owner", body=health.WhichCheck, gives=(Gives(200, Repaired),), errors=(404, 409)),
+    Route(method="GET", path="/v1/healing", summary="how watchful the daemon is, and when it looked last",
+          handler=health.watching, gives=(Gives(200, health.Watching),)),
     Route(method="GET", path="/v1/incidents", summary="what went wrong with the daemon, and what was tried",
           handler=health.incidents, query=health.IncidentsQuery, gives=(Gives(200, IncidentList),)),
     Route(method="GET", path="/v1/incidents/{incident_id}", summary="one incident", handler=health.incident,

@@ -6,7 +6,9 @@ from msgspec import Meta, Struct
 
 from palyra.domain.budgets import Spender, Terms
 from palyra.domain.errors import Forbidden
-from palyra.journal import usage
+from palyra.journal import plans, usage
+from palyra.journal.plans import PlannedRoute
+from palyra.journal.runs import RunRow
 from palyra.journal.usage import Asked, GroupBy, UsageRow
 from palyra.runtime.budgets import BudgetState
 from palyra.transports.http.calls import Answer, Call, Count, Input, Limit, Nothing, Ulid, ok
@@ -72,6 +74,18 @@ async def forecast(call: Call[Whose, Nothing]) -> Answer:
 async def schedule_forecast(call: Call[ScheduleQuery, Nothing]) -> Answer:
     query = call.query
     return ok(await call.parts.forecasts.schedule(query.schedule_id, principal=call.principal, times=query.times))
+
+
+class RunPlans(Struct, frozen=True):
+    """`plans` is empty where the run asked nobody yet, or where its tape was put away."""
+
+    run: RunRow
+    plans: list[PlannedRoute]
+
+
+async def run_plans(call: Call[Nothing, Nothing]) -> Answer:
+    run = await call.parts.gateway.run(call.principal, call.path["run_id"])
+    return ok(RunPlans(run, await call.parts.db.read(lambda tx: plans.of_run(tx, run.run_id))))
 
 
 async def list_budgets(call: Call[Nothing, Nothing]) -> Answer:

@@ -19,6 +19,8 @@ USAGE: tuple[Route[Any, Any], ...] = (
           query=usage.Whose, gives=_json(Forecast)),
     Route(method="GET", path="/v1/usage/forecast/schedule", summary="what so many firings of a schedule will use",
           handler=usage.schedule_forecast, query=usage.ScheduleQuery, gives=_json(RunForecast)),
+    Route(method="GET", path="/v1/runs/{run_id}/plans", summary="who was asked in a run, why, and what came of it",
+          handler=usage.run_plans, gives=_json(usage.RunPlans)),
     Route(method="GET", path="/v1/budgets", summary="limits on what models may cost, and what is left of them",
           handler=usage.list_budgets, gives=_json(usage.BudgetList)),
     Route(method="PUT", path="/v1/budgets/{budget}", summary="set a limit, also in place of the one that has its name",

@@ -1,0 +1,67 @@
+"""Who was asked in a run, why, and what came of it, as its tape says."""
+
+from msgspec import Struct
+
+from palyra.domain import events
+from palyra.domain.events import ModelFailed, ModelReplied, RoutePlanned
+from palyra.journal.database import Tx
+
+
+class AskedModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a model. `failure` is the class of what went wrong, empty where it answered."""
+
+    seq: int
+    time_ms: int
+    model: str
+    failure: str = ""
+    message: str = ""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_microusd: int = 0
+    priced: str = ""
+    duration_ms: int = 0
+
+
+class PlannedRoute(Struct, frozen=True, kw_only=True):
+    """A plan with the calls that were made by it, until the next one."""
+
+    seq: int
+    time_ms: int
+    plan: RoutePlanned
+    calls: list[AskedModel]
+
+
+def of_run(tx: Tx, run_id: str) -> list[PlannedRoute]:
+    rows = tx.all(
+        """SELECT seq, time_ms, body FROM entries WHERE run_id = :run_id AND run_id <> ''
+        AND kind IN ('route.planned', 'model.replied', 'model.failed') ORDER BY seq""",
+        run_id=run_id,
+    )
+    found: list[PlannedRoute] = []
+    for seq, time_ms, body in rows:
+        match events.decode(body):
+            case RoutePlanned() as plan:
+                found.append(PlannedRoute(seq=seq, time_ms=time_ms, plan=plan, calls=[]))
+            case ModelReplied() | ModelFailed() as event if found:
+                found[-1].calls.append(_asked(seq, time_ms, event))
+            case _:
+                pass
+    return found
+
+
+def _asked(seq: int, time_ms: int, event: ModelReplied | ModelFailed) -> AskedModel:
+    model = f"{event.provider}/{event.model}"
+    if isinstance(event, ModelFailed):
+        return AskedModel(seq=seq, time_ms=time_ms, model=model, failure=event.failure, message=event.message)
+    return AskedModel(
+        seq=seq,
+        time_ms=time_ms,
+        model=model,
+        input_tokens=event.usage.input_tokens,
+        cached_tokens=event.usage.cached_tokens,
+        output_tokens=event.usage.output_tokens,
+        cost_microusd=event.cost_microusd,
+        priced=event.priced,
+        duration_ms=event.duration_ms,
+    )
