@@ -7,6 +7,7 @@ id is the subagent's run id, so that starting it again finds the one that is the
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from palyra.domain.conversation import SPAWN
 from palyra.domain.events import Budgets
@@ -33,12 +34,16 @@ class SpawnArguments(Arguments, frozen=True, kw_only=True):
 
 class AgentSpawn(Placeless):
     argument_type = SpawnArguments
-    spec = declare(
-        SPAWN,
-        "Give a self-contained task to a subagent that sees nothing of this conversation; returns its answer.",
-        SpawnArguments,
-        effect="idempotent",
-        limits=Limits(input_bytes=64 << 10),
+    # What it may take beside the task is named and not described: it is sent with every request, and rarely used.
+    spec = replace(
+        declare(
+            SPAWN,
+            "Give a self-contained task to a subagent; also takes tools, model, turns, calls, minutes.",
+            SpawnArguments,
+            effect="idempotent",
+            limits=Limits(input_bytes=64 << 10),
+        ),
+        parameters={"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]},
     )
 
     def preview(self, arguments: object, workspace: str) -> Preview:

@@ -242,7 +242,7 @@ def _inline(node: Any, defs: Mapping[str, Any]) -> Any:
         return _inline(defs[node["$ref"].rsplit("/", 1)[1]], defs)
     kept = {key: value for key, value in node.items() if key not in _NOT_SHOWN}
     # An empty default says nothing that "not required" does not.
-    if "default" in kept and kept["default"] in ("", [], {}, None, False):
+    if "default" in kept and kept["default"] in ("", [], (), {}, None, False):
         del kept["default"]
     if kept.get("required") == []:
         del kept["required"]

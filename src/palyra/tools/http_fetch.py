@@ -52,13 +52,14 @@ class FetchArguments(Arguments, frozen=True, kw_only=True):
 
 
 class PostArguments(Arguments, frozen=True, kw_only=True):
-    url: Annotated[str, Meta(description="http(s)")]
+    # As for `http.fetch`, which says what they mean.
+    url: str
     body: Annotated[str, Meta(max_length=_MOST_BODY)] = ""
     content_type: str = "application/json"
     headers: dict[str, str] = {}
-    form: Annotated[Form, Meta(description="raw keeps HTML")] = field(default="text", name="as")
-    hosts: Annotated[tuple[str, ...], Meta(description="Redirects may lead here too", max_length=_MOST_HOSTS)] = ()
-    auth: Annotated[str, Meta(description="vault:NAME, sent to the first host")] = ""
+    form: Form = field(default="text", name="as")
+    hosts: Annotated[tuple[str, ...], Meta(max_length=_MOST_HOSTS)] = ()
+    auth: str = ""
 
 
 def tools(

@@ -166,7 +166,7 @@ class JobsTool(_OfJobs):
     argument_type: ClassVar[type[Arguments]] = JobsArguments
     spec: ClassVar[ToolSpec] = declare(
         "shell.jobs",
-        "The background jobs of this session, or one of them with the end of its output.",
+        "The background jobs of this session, or one with the end of its output.",
         JobsArguments,
         effect="pure",
         limits=Limits(time_ms=10_000, input_bytes=1 << 10, output_bytes=264 << 10),
@@ -195,7 +195,7 @@ class Stop(_OfJobs):
     argument_type: ClassVar[type[Arguments]] = StopArguments
     spec: ClassVar[ToolSpec] = declare(
         "shell.stop",
-        "End a background job of this session with all its processes.",
+        "End a background job with all its processes.",
         StopArguments,
         effect="idempotent",
         limits=Limits(time_ms=15_000, input_bytes=1 << 10, output_bytes=8 << 10),
