@@ -96,11 +96,11 @@ def enqueue(
         raise InvalidInput("a task's priority is 0 (low), 1 (normal) or 2 (high)", priority=priority)
     ready_ms = max(not_before_ms, tx.now_ms)
     if key:
-        known = tx.one("SELECT task_id, state FROM tasks WHERE kind = :kind AND key = :key AND key <> ''", kind=kind, key=key)
+        known = tx.one("SELECT task_id FROM tasks WHERE kind = :kind AND key = :key AND key <> ''", kind=kind, key=key)
+        if known is not None and again:
+            _once_more(tx, known[0], body, ready_ms, expires_ms)
+            tx.signal(kind)
         if known is not None:
-            if again:
-                _once_more(tx, known[0], known[1], body, ready_ms, expires_ms)
-                tx.signal(kind)
             return str(known[0])
     task_id = ids.make(tx.now_ms, os.urandom(10))
     tx.run(
@@ -125,20 +125,13 @@ def enqueue(
     return task_id
 
 
-def _once_more(tx: Tx, task_id: str, state: str, body: bytes, ready_ms: int, expires_ms: int) -> None:
-    if state == "running":
-        # What it works on now stays what it was told; the time is for the next round.
-        tx.run(
-            "UPDATE tasks SET again = 1, payload = :body, ready_ms = :ready, expires_ms = :expires WHERE task_id = :id",
-            id=task_id,
-            body=body,
-            ready=ready_ms,
-            expires=expires_ms,
-        )
-        return
+def _once_more(tx: Tx, task_id: str, body: bytes, ready_ms: int, expires_ms: int) -> None:
+    """One that runs goes on with what it was told; what it is told now is for the next round."""
     tx.run(
-        """UPDATE tasks SET state = CASE WHEN state = 'paused' THEN 'paused' ELSE 'queued' END, payload = :body, ready_ms = :ready,
-            expires_ms = :expires, attempts = 0, error = '', ended_ms = 0 WHERE task_id = :id""",
+        """UPDATE tasks SET payload = :body, ready_ms = :ready, expires_ms = :expires, ended_ms = 0,
+            again = CASE WHEN state = 'running' THEN 1 ELSE 0 END,
+            attempts = CASE WHEN state = 'running' THEN attempts ELSE 0 END, error = '',
+            state = CASE WHEN state IN ('running', 'paused') THEN state ELSE 'queued' END WHERE task_id = :id""",
         id=task_id,
         body=body,
         ready=ready_ms,
@@ -207,13 +200,8 @@ def beat(tx: Tx, owner: str, task_ids: Collection[str], lease_ms: int) -> set[st
 
 def owns(tx: Tx, task: Task) -> bool:
     """Whether the worker that claimed this attempt still has it."""
-    row = tx.one(
-        "SELECT 1 FROM tasks WHERE task_id = :id AND state = 'running' AND lease_owner = :owner AND attempts = :attempts",
-        id=task.task_id,
-        owner=task.lease_owner,
-        attempts=task.attempts,
-    )
-    return row is not None
+    held = "SELECT 1 FROM tasks WHERE task_id = :id AND state = 'running' AND lease_owner = :owner AND attempts = :attempts"
+    return tx.one(held, id=task.task_id, owner=task.lease_owner, attempts=task.attempts) is not None
 
 
 def put_back(tx: Tx, task: Task, ready_ms: int, error: str = "", *, counts: bool = True) -> bool:
@@ -283,12 +271,8 @@ def silent(tx: Tx, before_ms: int, limit: int) -> list[Task]:
 
 def expire(tx: Tx, limit: int = 500) -> int:
     """End what nobody began in time."""
-    rows = tx.all(
-        """SELECT task_id, kind FROM tasks WHERE expires_ms > 0 AND expires_ms <= :now AND state IN ('queued', 'paused')
-        ORDER BY expires_ms LIMIT :limit""",
-        now=tx.now_ms,
-        limit=limit,
-    )
+    late = "SELECT task_id, kind FROM tasks WHERE expires_ms > 0 AND expires_ms <= :now AND state IN ('queued', 'paused')"
+    rows = tx.all(f"{late} ORDER BY expires_ms LIMIT :limit", now=tx.now_ms, limit=limit)
     for task_id, kind in rows:
         _end(tx, task_id, kind, "expired", "nobody began it in time", remember=True)
     return len(rows)
@@ -315,13 +299,8 @@ def next_moment(tx: Tx, kinds: Collection[str], full: Collection[str]) -> int:
 
 def forget(tx: Tx, before_ms: int, limit: int = 500) -> int:
     """Delete tasks that ended before a time, so many at once. What had to be remembered is on the tape."""
-    rows = tx.all(
-        """DELETE FROM tasks WHERE task_id IN (SELECT task_id FROM tasks WHERE ended_ms > 0 AND ended_ms < :before
-        ORDER BY ended_ms LIMIT :limit) RETURNING task_id""",
-        before=before_ms,
-        limit=limit,
-    )
-    return len(rows)
+    old = "SELECT task_id FROM tasks WHERE ended_ms > 0 AND ended_ms < :before ORDER BY ended_ms LIMIT :limit"
+    return len(tx.all(f"DELETE FROM tasks WHERE task_id IN ({old}) RETURNING task_id", before=before_ms, limit=limit))
 
 
 # --- what a person sees and does --------------------------------------------------------------------------------------
@@ -377,9 +356,8 @@ def counts(tx: Tx) -> list[KindCount]:
 
 def unfinished(tx: Tx) -> list[tuple[str, str, int]]:
     """How many of each kind wait and run; only the rows that do are looked at."""
-    queued = tx.all("SELECT kind, 'queued', count(*) FROM tasks WHERE state = 'queued' GROUP BY kind")
-    running = tx.all("SELECT kind, 'running', count(*) FROM tasks WHERE state = 'running' GROUP BY kind")
-    return [(str(kind), str(state), int(count)) for kind, state, count in (*queued, *running)]
+    counted = "SELECT kind, '{0}', count(*) FROM tasks WHERE state = '{0}' GROUP BY kind"
+    return [(kind, state, count) for each in ("queued", "running") for kind, state, count in tx.all(counted.format(each))]
 
 
 def pause_kind(tx: Tx, kind: str, *, paused: bool) -> None:

@@ -183,12 +183,10 @@ def recover(tx: Tx) -> list[tuple[Firing, Schedule]]:
         plan(tx, schedule)
     found: list[tuple[Firing, Schedule]] = []
     for firing in rows.open_firings(tx):
-        schedule = by_id.get(firing.schedule_id)
-        if schedule is None:
-            continue
-        if firing.state == "started":
-            found.append((firing, schedule))
+        whose = by_id.get(firing.schedule_id)
+        if whose is not None and firing.state == "started":
+            found.append((firing, whose))
             tasks.enqueue(tx, ENDED, {"run_id": firing.run_id}, key=firing.run_id, again=True)
-        elif schedule.state != "paused":
-            look(tx, schedule)
+        elif whose is not None and whose.state != "paused":
+            look(tx, whose)
     return found
