@@ -14,7 +14,7 @@ from bench.common import Table, cpu_s
 
 TASKS = 100_000
 WORKERS = 3
-KILL_EVERY_S = 0.15
+KILL_EVERY_S = 0.5
 IDLE_S = 180
 
 
