@@ -43,7 +43,7 @@ from palyra.runtime.assembly import Assembler
 from palyra.runtime.attachments import Attachments
 from palyra.runtime.budgets import Budgets
 from palyra.runtime.by_hand import ByHand
-from palyra.runtime.channels.channels import Channels
+from palyra.runtime.channels.late import LateChannels
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.children import Children
 from palyra.runtime.clock import Clock
@@ -96,6 +96,7 @@ from palyra.tools.shell.jobs import Jobs
 from palyra.tools.shell.running import Runner
 
 if TYPE_CHECKING:
+    from palyra.runtime.channels.channels import Channels
     from palyra.tools.browser.browsers import Browsers
 
 log = logging.getLogger("palyra")
@@ -144,7 +145,7 @@ class Daemon:
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
-    channels: Channels
+    late_channels: LateChannels
     notices: Notices
     incidents: Incidents
     watchdog: Watchdog
@@ -156,6 +157,10 @@ class Daemon:
     reloader: "asyncio.Task[None]"
     # Settings that were changed since the start, and took effect.
     reloaded: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> "Channels":
+        return self.late_channels.now
 
     @property
     def home(self) -> Path:
@@ -174,7 +179,7 @@ class Daemon:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
         self.runs.halt()
-        await self.channels.close()
+        await self.late_channels.close()
         self.watchdog.close()
         await self.restoring.close()
         await self.replays.close()
@@ -363,7 +368,7 @@ async def start(
         shelf=shelf,
         jobs=jobs,
         mcp=mcp,
-        channels=channels,
+        late_channels=channels,
         notices=notices,
         incidents=incidents,
         watchdog=health.watchdog,
@@ -422,7 +427,7 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     daemon.learning.use(learns)
     daemon.feeder.use(learns)
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
-    await daemon.channels.apply(channel_settings.channels(fresh.config), router_on=fresh.config.channel_router.enabled)
+    await daemon.late_channels.apply(channel_settings.channels(fresh.config), router_on=fresh.config.channel_router.enabled)
     daemon.budgets.configure(spending_settings.limits(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     daemon.reloaded.update((key, after.get(key)) for key in live)

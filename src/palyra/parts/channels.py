@@ -1,6 +1,7 @@
-"""The channels: what hears, what answers and what keeps the connections, put together."""
+"""The channels: what hears, what answers and what keeps the connections, put together when somebody wants something of them."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from palyra import config
 from palyra.domain.ids import OWNER
@@ -8,17 +9,7 @@ from palyra.parts.ground import Ground
 from palyra.policy.store import PolicyStore
 from palyra.runtime.answers import Answers
 from palyra.runtime.attachments import Attachments
-from palyra.runtime.channels.asking import Asking
-from palyra.runtime.channels.book import Book
-from palyra.runtime.channels.channels import Channels
-from palyra.runtime.channels.commands import Commands
-from palyra.runtime.channels.connections import Connections
-from palyra.runtime.channels.holding import Holding
-from palyra.runtime.channels.intake import Intake
-from palyra.runtime.channels.outbox import Outbox
-from palyra.runtime.channels.pairing import PairingDesk
-from palyra.runtime.channels.posting import Posting
-from palyra.runtime.channels.submitting import Submitting
+from palyra.runtime.channels.late import LateChannels
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.judging import Judging
 from palyra.runtime.memory import Memory
@@ -26,6 +17,9 @@ from palyra.runtime.notices import Notices
 from palyra.runtime.routing import Models
 from palyra.runtime.session_verbs import Sessions
 from palyra.tools.catalogue import Catalogue
+
+if TYPE_CHECKING:
+    from palyra.runtime.channels.channels import Channels
 
 
 def channels(
@@ -41,7 +35,40 @@ def channels(
     memory: Memory,
     models: Models,
     notices: Notices,
-) -> Channels:
+) -> LateChannels:
+    """The channels of this daemon. Who has none does not pay for what they are made of."""
+
+    def made() -> "Channels":
+        return _made(ground, env, gateway, sessions, answers, judging, policy, catalogue, memory, models, notices)
+
+    return LateChannels(made)
+
+
+def _made(
+    ground: Ground,
+    env: Mapping[str, str],
+    gateway: Gateway,
+    sessions: Sessions,
+    answers: Answers,
+    judging: Judging,
+    policy: PolicyStore,
+    catalogue: Catalogue,
+    memory: Memory,
+    models: Models,
+    notices: Notices,
+) -> "Channels":
+    from palyra.runtime.channels.asking import Asking
+    from palyra.runtime.channels.book import Book
+    from palyra.runtime.channels.channels import Channels
+    from palyra.runtime.channels.commands import Commands
+    from palyra.runtime.channels.connections import Connections
+    from palyra.runtime.channels.holding import Holding
+    from palyra.runtime.channels.intake import Intake
+    from palyra.runtime.channels.outbox import Outbox
+    from palyra.runtime.channels.pairing import PairingDesk
+    from palyra.runtime.channels.posting import Posting
+    from palyra.runtime.channels.submitting import Submitting
+
     db, clock, redactor = ground.db, ground.clock, ground.redactor
 
     async def look_up(channel: str, reference: str) -> str:

@@ -133,7 +133,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         transcripts=daemon.transcripts,
         shelf=daemon.shelf,
         mcp=daemon.mcp,
-        channels=daemon.channels,
+        late_channels=daemon.late_channels,
         notices=daemon.notices,
         incidents=daemon.incidents,
         doctor=daemon.doctor,

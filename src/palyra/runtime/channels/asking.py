@@ -22,7 +22,8 @@ from palyra.runtime.answers import Answer, Answers
 from palyra.runtime.channels import words
 from palyra.runtime.channels.book import Book
 from palyra.runtime.channels.facts import Who
-from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.shapes import Place
 from palyra.runtime.channels.submitting import Pending
 from palyra.runtime.clock import Clock
 from palyra.runtime.notices import Notices

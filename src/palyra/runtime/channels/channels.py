@@ -6,62 +6,32 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from palyra.channels import kinds
 from palyra.channels.contract import Connector, Given, HookAnswer, Hooked, Lost, Me, Refused
-from palyra.domain.channels import Decision, Inbound, Rules
+from palyra.domain.channels import Inbound, Rules
 from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.redaction import Redactor
 from palyra.journal import channel_outbox, channels, tape
 from palyra.journal.channel_outbox import Reply, SentFile
-from palyra.journal.channels import Message, Step
+from palyra.journal.channels import Message
 from palyra.journal.database import Appended, Database, Tx
 from palyra.runtime.channels import facts
 from palyra.runtime.channels.asking import Asking
 from palyra.runtime.channels.book import ROUTER, Book, Channel, with_changes
-from palyra.runtime.channels.connections import Connections, ConnectionStatus
+from palyra.runtime.channels.connections import Connections
 from palyra.runtime.channels.intake import Intake
 from palyra.runtime.channels.outbox import Outbox
 from palyra.runtime.channels.pairing import PairingDesk
-from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.shapes import ChannelStatus, ConnectionStatus, Place, Preview, Trace
 from palyra.runtime.channels.submitting import Submitting
 from palyra.runtime.clock import Clock
 
 _TEST_S = 20.0
 LookUp = Callable[[str, str], Awaitable[str]]
-
-
-class ChannelStatus(Struct, frozen=True, kw_only=True):
-    """`messages` and `outbox` count what there is in each state; what was sent is not counted."""
-
-    name: str
-    kind: str
-    enabled: bool
-    paused: bool
-    connection: ConnectionStatus
-    rules: Rules
-    changed: dict[str, Any]
-    messages: dict[str, int] = {}
-    outbox: dict[str, int] = {}
-
-
-class Preview(Struct, frozen=True, kw_only=True):
-    """What would become of a message, and as whom and where its sender would be heard."""
-
-    decision: Decision
-    principal: str
-    acts_as: str
-    standing: str
-    session_key: str
-
-
-class Trace(Struct, frozen=True, kw_only=True):
-    message: Message
-    steps: list[Step]
-    replies: list[Reply]
 
 
 class Channels:

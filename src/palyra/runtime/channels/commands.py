@@ -28,7 +28,7 @@ from palyra.runtime.channels import pairing, words
 from palyra.runtime.channels.asking import Asking
 from palyra.runtime.channels.facts import Who
 from palyra.runtime.channels.pairing import PairingDesk
-from palyra.runtime.channels.posting import Place
+from palyra.runtime.channels.shapes import Place
 from palyra.runtime.channels.submitting import Submitting
 from palyra.runtime.gateway import Gateway
 from palyra.runtime.judging import Judging

@@ -8,9 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
-
-from msgspec import Struct
 
 from palyra.channels.contract import Connector, Lost, Me, Refused, Taken
 from palyra.domain.channels import Inbound
@@ -18,6 +15,7 @@ from palyra.domain.redaction import Redactor
 from palyra.journal import channels
 from palyra.journal.database import Database
 from palyra.runtime.channels.book import Book
+from palyra.runtime.channels.shapes import ConnectionState, ConnectionStatus
 from palyra.runtime.clock import Clock
 
 log = logging.getLogger("palyra.channels")
@@ -27,27 +25,13 @@ LONGEST_PAUSE_MS = 60_000
 # A connection that stood for so long was a good one: the next pause is short again.
 _GOOD_MS = 60_000
 
-State = Literal["connecting", "connected", "lost", "failed", "off"]
-
-
-class ConnectionStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`heard_ms`: the last sign of life. `detail` says what is wrong and what to do."""
-
-    state: State
-    detail: str = ""
-    account: str = ""
-    place: str = ""
-    connects: int = 0
-    since_ms: int = 0
-    heard_ms: int = 0
-
 
 @dataclass
 class _Line:
     connector: Connector
     task: asyncio.Task[None] | None = None
     stands: asyncio.Event = field(default_factory=asyncio.Event)
-    state: State = "connecting"
+    state: ConnectionState = "connecting"
     detail: str = ""
     me: Me = Me(account="")  # noqa: RUF009 - frozen
     connects: int = 0
@@ -168,7 +152,7 @@ class Connections:
             pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(failures - 1, 10))
             await self._clock.sleep(max(asked_ms, int(pause * (0.5 + self._clock.chance() / 2))))
 
-    def _is(self, line: _Line, state: State, detail: str = "") -> None:
+    def _is(self, line: _Line, state: ConnectionState, detail: str = "") -> None:
         if line.state != state:
             line.since_ms = self._clock.now_ms()
         line.state, line.detail = state, detail

@@ -27,7 +27,8 @@ from palyra.runtime.channels.connections import Connections
 from palyra.runtime.channels.facts import Who
 from palyra.runtime.channels.holding import Holding
 from palyra.runtime.channels.pairing import PairingDesk
-from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.shapes import Place
 from palyra.runtime.clock import Clock
 
 log = logging.getLogger("palyra.channels")

@@ -9,8 +9,6 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct
-
 from palyra.domain import ids
 from palyra.domain.channels import Sender
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -21,7 +19,8 @@ from palyra.journal.channel_people import Pairing, PairingState, Person
 from palyra.journal.database import Database, Tx
 from palyra.runtime.channels import words
 from palyra.runtime.channels.book import Book
-from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.shapes import Invitation, Place
 from palyra.runtime.clock import Clock
 from palyra.runtime.notices import Notices
 
@@ -34,15 +33,6 @@ LOCK_MS = 15 * 60_000
 MOST_CODES, CODES_MS = 3, 3_600_000
 MOST_PENDING = 100
 _LOOKALIKES = str.maketrans({"O": "0", "I": "1", "L": "1", "-": "", " ": ""})
-
-
-class Invitation(Struct, frozen=True):
-    """The code is shown once; nobody can read it again."""
-
-    pairing_id: str
-    channel: str
-    code: str
-    expires_ms: int
 
 
 def normal(code: str) -> str:

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
-
 from palyra.channels.contract import Abilities, Connector, Limits
 from palyra.domain.channels import Button, defused
 from palyra.domain.splitting import split
@@ -11,15 +9,8 @@ from palyra.journal import channel_outbox
 from palyra.journal.channel_outbox import Body, ReplyKind, SentFile
 from palyra.journal.database import Tx
 from palyra.runtime.channels.book import Book
+from palyra.runtime.channels.shapes import Place
 from palyra.runtime.clock import Clock
-
-
-class Place(Struct, frozen=True):
-    """Where something is said."""
-
-    connector: str
-    conversation: str
-    thread: str = ""
 
 
 class Posting:

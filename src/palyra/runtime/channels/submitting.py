@@ -29,7 +29,8 @@ from palyra.runtime.channels import words
 from palyra.runtime.channels.book import Book
 from palyra.runtime.channels.connections import Connections
 from palyra.runtime.channels.facts import Who
-from palyra.runtime.channels.posting import Place, Posting
+from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.shapes import Place
 from palyra.runtime.clock import Clock
 from palyra.runtime.gateway import Gateway, Said, Submission, Submitted
 from palyra.runtime.session_verbs import Resolve, Sessions

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from palyra.policy.store import PolicyStore
     from palyra.runtime.answers import Answers
     from palyra.runtime.budgets import Budgets
-    from palyra.runtime.channels.channels import Channels
+    from palyra.runtime.channels.late import LateChannels
     from palyra.runtime.clock import Clock
     from palyra.runtime.compacting import Compacting
     from palyra.runtime.doctor import Doctor
@@ -104,7 +104,7 @@ class Parts:
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
-    channels: "Channels"
+    late_channels: "LateChannels"
     notices: "Notices"
     incidents: "Incidents"
     doctor: "Doctor"

@@ -4,7 +4,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from palyra.channels import kinds as kinds_
 from palyra.channels.contract import Me, Setting
 from palyra.domain.channels import Inbound, InboundFile, Sender
 from palyra.domain.errors import InvalidInput
@@ -12,9 +11,7 @@ from palyra.journal.approvals import Approval
 from palyra.journal.channel_outbox import Reply
 from palyra.journal.channel_people import Pairing, Person
 from palyra.journal.channels import Message
-from palyra.runtime.channels.channels import ChannelStatus, Preview, Trace
-from palyra.runtime.channels.pairing import Invitation
-from palyra.runtime.channels.posting import Place
+from palyra.runtime.channels.shapes import ChannelStatus, Invitation, Place, Preview, Trace
 from palyra.transports.http.calls import Answer, Call, Count, Input, Limit, Nothing, Upload, ok
 from palyra.transports.http.routes import Gives, Route, Takes
 
@@ -150,10 +147,12 @@ class Tested(Struct, frozen=True):
 
 
 async def listing(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(ChannelList(await call.parts.channels.listing()))
+    return ok(ChannelList(await call.parts.late_channels.now.listing()))
 
 
 async def kinds(call: Call[Nothing, Nothing]) -> Answer:
+    from palyra.channels import kinds as kinds_
+
     found = [
         KindInfo(
             name=each.name,
@@ -170,43 +169,45 @@ async def kinds(call: Call[Nothing, Nothing]) -> Answer:
 
 async def messages(call: Call[MessagesQuery, Nothing]) -> Answer:
     query = call.query
-    found = await call.parts.channels.messages(channel=query.channel, state=query.state, before=query.before, limit=query.limit)
+    found = await call.parts.late_channels.now.messages(
+        channel=query.channel, state=query.state, before=query.before, limit=query.limit
+    )
     return ok(MessagePage(found, found[-1].number if len(found) == query.limit else 0))
 
 
 async def trace(call: Call[Of, Nothing]) -> Answer:
-    return ok(await call.parts.channels.trace(call.query.of))
+    return ok(await call.parts.late_channels.now.trace(call.query.of))
 
 
 async def dead(call: Call[OfChannel, Nothing]) -> Answer:
-    return ok(DeadLetters(await call.parts.channels.dead(call.query.channel)))
+    return ok(DeadLetters(await call.parts.late_channels.now.dead(call.query.channel)))
 
 
 async def replay(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(DeadLetters(await call.parts.channels.replay(call.principal, call.path["reply_id"])))
+    return ok(DeadLetters(await call.parts.late_channels.now.replay(call.principal, call.path["reply_id"])))
 
 
 async def pairings(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(PairingList(await call.parts.channels.desk.pending()))
+    return ok(PairingList(await call.parts.late_channels.now.desk.pending()))
 
 
 async def settle(call: Call[Nothing, SettlePairing]) -> Answer:
-    desk, body = call.parts.channels.desk, call.body
+    desk, body = call.parts.late_channels.now.desk, call.body
     if body.verb == "approve":
         return ok(Settled(person=await desk.approve(call.principal, body.which, for_ms=body.for_ms)))
     return ok(Settled(pairing=await desk.deny(call.principal, body.which)))
 
 
 async def invite(call: Call[Nothing, Invite]) -> Answer:
-    return ok(await call.parts.channels.desk.invite(call.principal, call.body.channel, for_ms=call.body.for_ms), 201)
+    return ok(await call.parts.late_channels.now.desk.invite(call.principal, call.body.channel, for_ms=call.body.for_ms), 201)
 
 
 async def people(call: Call[OfChannel, Nothing]) -> Answer:
-    return ok(People(await call.parts.channels.desk.people(call.query.channel)))
+    return ok(People(await call.parts.late_channels.now.desk.people(call.query.channel)))
 
 
 async def change_person(call: Call[Nothing, ChangePerson]) -> Answer:
-    desk, body = call.parts.channels.desk, call.body
+    desk, body = call.parts.late_channels.now.desk, call.body
     if body.verb == "revoke":
         return ok(await desk.revoke(call.principal, body.channel, body.sender))
     return ok(await desk.link(call.principal, body.channel, body.sender, body.principal))
@@ -217,28 +218,28 @@ async def route_approval(call: Call[Nothing, RouteApproval]) -> Answer:
     if bool(body.channel) != bool(body.conversation):
         raise InvalidInput("a conversation is named with its channel: give both")
     place = Place(body.channel, body.conversation) if body.channel else None
-    asking = call.parts.channels.asking
+    asking = call.parts.late_channels.now.asking
     return ok(await asking.route(call.principal, call.path["approval_id"], principal=body.principal, place=place))
 
 
 async def router(call: Call[Nothing, Pause]) -> Answer:
-    await call.parts.channels.pause(call.principal, "", paused=call.body.paused)
-    return ok(ChannelList(await call.parts.channels.listing()))
+    await call.parts.late_channels.now.pause(call.principal, "", paused=call.body.paused)
+    return ok(ChannelList(await call.parts.late_channels.now.listing()))
 
 
 async def status(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(await call.parts.channels.status(call.path["channel"]))
+    return ok(await call.parts.late_channels.now.status(call.path["channel"]))
 
 
 async def change(call: Call[Nothing, ChangeChannel]) -> Answer:
-    channels, name = call.parts.channels, call.path["channel"]
+    channels, name = call.parts.late_channels.now, call.path["channel"]
     if call.body.verb == "reconnect":
         return ok(await channels.reconnect(call.principal, name))
     return ok(await channels.pause(call.principal, name, paused=call.body.verb == "pause"))
 
 
 async def change_rules(call: Call[Nothing, ChangeRules]) -> Answer:
-    return ok(await call.parts.channels.change_rules(call.principal, call.path["channel"], call.body.changes))
+    return ok(await call.parts.late_channels.now.change_rules(call.principal, call.path["channel"], call.body.changes))
 
 
 async def preview(call: Call[Nothing, PreviewMessage]) -> Answer:
@@ -253,11 +254,11 @@ async def preview(call: Call[Nothing, PreviewMessage]) -> Answer:
         mentions_everyone=body.everyone,
         files=tuple(InboundFile("", b"") for _ in range(body.files)),
     )
-    return ok(await call.parts.channels.preview(call.path["channel"], message))
+    return ok(await call.parts.late_channels.now.preview(call.path["channel"], message))
 
 
 async def test(call: Call[Nothing, TestChannel]) -> Answer:
-    channels, name, body = call.parts.channels, call.path["channel"], call.body
+    channels, name, body = call.parts.late_channels.now, call.path["channel"], call.body
     me = await channels.test(name)
     reply_id = await channels.say(call.principal, Place(name, body.conversation), body.text) if body.conversation else ""
     return ok(Tested(me, reply_id))
@@ -265,7 +266,7 @@ async def test(call: Call[Nothing, TestChannel]) -> Answer:
 
 async def hook(call: Call[Nothing, Upload]) -> Answer:
     headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in call.headers.items()}
-    answered = await call.parts.channels.hook(call.path["channel"], headers, call.body.data)
+    answered = await call.parts.late_channels.now.hook(call.path["channel"], headers, call.body.data)
     return Answer(answered.status, answered.body, answered.media_type.encode("latin-1"))
 
 

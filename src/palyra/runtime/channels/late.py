@@ -1,0 +1,28 @@
+"""The channels of a daemon, made when they are first wanted: one without channels neither loads nor starts anything for them."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from palyra.runtime.channels.book import Channel
+    from palyra.runtime.channels.channels import Channels
+
+
+class LateChannels:
+    def __init__(self, make: "Callable[[], Channels]") -> None:
+        self._make = make
+        self._made: Channels | None = None
+
+    @property
+    def now(self) -> "Channels":
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    async def apply(self, configured: "Mapping[str, Channel]", *, router_on: bool) -> None:
+        if configured or self._made is not None:
+            await self.now.apply(configured, router_on=router_on)
+
+    async def close(self) -> None:
+        if self._made is not None:
+            await self._made.close()
