@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ SETTINGS = "[memory]\nembeddings = false\n"
 KEYS = ("first", "second")
 CHILD_SECONDS = 120
 LONG = "one of many lines\n" * 900
-TURNS = {"begin": [Turn(calls=(call("test.pure", text=LONG), call("fs.write", path="a.txt", content="x"))), Turn(text=("done",))]}
+TURNS: dict[str, Sequence[Turn]] = {
+    "begin": [Turn(calls=(call("test.pure", text=LONG), call("fs.write", path="a.txt", content="x"))), Turn(text=("done",))]
+}
 Report = dict[str, Any]
 
 
