@@ -128,15 +128,16 @@ def waiting(tx: Tx, connector: str, after: int = 0, limit: int = 1_000) -> list[
 
 
 def begin(tx: Tx, reply: Reply, *, idempotent: bool) -> Reply | None:
-    """An attempt begins, if it is still to be sent. One that was begun before may have been sent."""
+    """An attempt begins, if it is still to be sent. One that a crash cut short may have been sent, and has not failed."""
     now = find(tx, reply.number)
     if now is None or now.state not in ("waiting", "sending"):
         return None
-    doubtful = now.doubtful or (now.state == "sending" and not idempotent)
+    cut_short = now.state == "sending"
     tx.run(
-        "UPDATE channel_outbox SET state = 'sending', attempts = attempts + 1, doubtful = :doubtful WHERE number = :number",
+        "UPDATE channel_outbox SET state = 'sending', attempts = :attempts, doubtful = :doubtful WHERE number = :number",
         number=reply.number,
-        doubtful=int(doubtful),
+        attempts=max(1, now.attempts) if cut_short else now.attempts + 1,
+        doubtful=int(now.doubtful or (cut_short and not idempotent)),
     )
     return find(tx, reply.number)
 
@@ -175,14 +176,13 @@ def _answered_by(tx: Tx, reply: Reply) -> list[str]:
     return [each.message_id for each in together if each.state == "queued" or each.reason == "undeliverable"]
 
 
-def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, maybe_sent: bool) -> None:
-    """It was not sent and is tried again. `maybe_sent`: nobody knows."""
+def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doubtful: bool) -> None:
+    """It was not sent and is tried again. `doubtful`: perhaps it was, and then it arrives twice."""
     tx.run(
-        """UPDATE channel_outbox SET state = :state, error = :error, ready_ms = :ready, attempts = attempts - :back
-        WHERE number = :number AND state = 'sending'""",
+        """UPDATE channel_outbox SET state = 'waiting', error = :error, ready_ms = :ready, attempts = attempts - :back,
+            doubtful = max(doubtful, :doubtful) WHERE number = :number AND state = 'sending'""",
         number=reply.number,
-        # In this state the next attempt counts as possibly the second message.
-        state="sending" if maybe_sent else "waiting",
+        doubtful=int(doubtful),
         error=error,
         ready=ready_ms,
         back=0 if counts else 1,

@@ -165,7 +165,7 @@ class Outbox:
         try:
             sent = await self._send(connector, begun)
         except (SendFailed, Lost) as error:
-            return await self._failed(begun, error)
+            return await self._failed(begun, error, idempotent=connector.abilities.idempotent)
         await self._db.write(partial(channel_outbox.sent, reply=begun, native_id=sent.native_id))
         return True
 
@@ -206,27 +206,28 @@ class Outbox:
         await connector.edit(target.conversation, target.native_id, reply.body.text, thread=target.thread)
         return Sent(target.native_id)
 
-    async def _failed(self, reply: Reply, error: SendFailed | Lost) -> bool:
+    async def _failed(self, reply: Reply, error: SendFailed | Lost, *, idempotent: bool) -> bool:
         text = self._redactor.redact(str(error) or type(error).__name__)[:500]
         now_ms = self._clock.now_ms()
         if isinstance(error, Lost):
-            retry = partial(channel_outbox.retry, reply=reply, error=text, ready_ms=0, counts=False, maybe_sent=False)
+            retry = partial(channel_outbox.retry, reply=reply, error=text, ready_ms=0, counts=False, doubtful=False)
             await self._db.write(retry)
             await self._clock.sleep(max(error.retry_after_ms, 100))
             return False
         if error.retry_after_ms and not error.permanent:
             ready_ms = now_ms + error.retry_after_ms
             await self._db.write(
-                partial(channel_outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=False, maybe_sent=False)
+                partial(channel_outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=False, doubtful=False)
             )
             return False
         if error.permanent or reply.attempts >= MOST_ATTEMPTS:
             await self._db.write(partial(self._give_up, reply=reply, text=text))
             return True
+        doubtful = error.maybe_sent and not idempotent
         pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << (2 * (reply.attempts - 1)))
         ready_ms = now_ms + int(pause * (0.5 + self._clock.chance() / 2))
         await self._db.write(
-            partial(channel_outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=True, maybe_sent=error.maybe_sent)
+            partial(channel_outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=True, doubtful=doubtful)
         )
         return False
 
