@@ -1,10 +1,15 @@
-// Telling somebody who looks elsewhere that Palyra asks. Only after a click that asked for it, and once for each question.
+// Telling somebody who looks elsewhere that Palyra asks or has news. Only after a click that asked for it, and once for each.
 import { effect, signal } from "@preact/signals";
-import { pending } from "./store";
+import type { OwnerNotified } from "../types";
+import { pageOf } from "./notices";
+import { lastEntry, pending } from "./store";
 import { toolWords, visible } from "./words";
 
 const KEPT = "palyra.telling";
 const LONGEST = 200;
+const NEWS: Record<OwnerNotified["about"], string> = {
+  approval: "a question waits", budget: "about a budget", channel: "about a channel", daemon: "about itself", incident: "something went wrong", learning: "it learned something", schedule: "about a schedule",
+};
 
 export const allowed = signal<NotificationPermission | "unsupported">("Notification" in window ? Notification.permission : "unsupported");
 export const telling = signal(allowed.value === "granted" && localStorage.getItem(KEPT) === "yes");
@@ -24,17 +29,24 @@ effect(() => {
   // What was open already when the page came is in its title and in the list.
   if (!before || !telling.peek() || document.hasFocus()) return;
   for (const each of open)
-    if (!before.has(each.approval_id)) void tell(each.approval_id, `Palyra asks: ${toolWords(each.request.tool)}`, each.request.preview.title);
+    if (!before.has(each.approval_id)) void tell(each.approval_id, `Palyra asks: ${toolWords(each.request.tool)}`, each.request.preview.title, "/approvals");
+});
+
+effect(() => {
+  const entry = lastEntry.value;
+  if (entry?.kind !== "owner.notified" || !telling.peek() || document.hasFocus()) return;
+  const told = entry.event as OwnerNotified;
+  void tell(told.notice_id, `Palyra: ${NEWS[told.about] ?? told.about}`, told.text, pageOf(told.link) || "/chat");
 });
 
 /** Several tabs may say it: what has the same tag is one. */
-async function tell(tag: string, title: string, text: string): Promise<void> {
-  const options = { tag, body: visible(text).slice(0, LONGEST), data: { page: "approvals" } };
+async function tell(tag: string, title: string, text: string, page: string): Promise<void> {
+  const options = { tag, body: visible(text).slice(0, LONGEST), data: { page: page.slice(1) } };
   const worker = await navigator.serviceWorker?.getRegistration();
   if (worker?.active) return worker.showNotification(title, options);
   const shown = new Notification(title, options);
   shown.onclick = () => {
     window.focus();
-    location.hash = "/approvals";
+    location.hash = page;
   };
 }

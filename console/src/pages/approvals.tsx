@@ -4,11 +4,11 @@ import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { answer, ApprovalCard, Previewed } from "../chat/approval";
 import { get, wordsOf } from "../core/api";
-import { allowed, askToTell, telling } from "../core/telling";
 import { href } from "../core/router";
 import { lastEntry, listed, pending } from "../core/store";
 import { ago, toolWords, visible, when } from "../core/words";
 import { Badge, Choice, Empty, PageHead, Problem } from "../ui/parts";
+import { Tell } from "../ui/tell";
 import type { Approval, ApprovalPage, EntryPage, ToolProposed } from "../types";
 
 const tab = signal<"open" | "answered">("open");
@@ -166,16 +166,5 @@ function Answered(): VNode {
       </ul>
       {next && <button type="button" class="quiet" onClick={older}>Show older ones</button>}
     </>
-  );
-}
-
-/** Whether this browser says so when Palyra asks while nobody looks. It is asked for by a click, never by itself. */
-function Tell(): VNode | null {
-  if (allowed.value === "unsupported") return null;
-  return (
-    <p class="row hint">
-      {allowed.value === "denied" ? "This browser does not let Palyra tell you about questions: its settings for this page decide that."
-        : <label class="row"><input type="checkbox" checked={telling.value} onChange={(event) => void askToTell(event.currentTarget.checked)} /> Tell me when Palyra asks and I look elsewhere</label>}
-    </p>
   );
 }

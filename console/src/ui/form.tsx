@@ -28,7 +28,7 @@ function described(id: string, hint: unknown, wrong: string): string | undefined
 export function TextField({ label, hint, wrong = "", eager = false, value, onInput, type = "text", placeholder, required, autocomplete = "off", list, mono }: Common & {
   value: string;
   onInput: (value: string) => void;
-  type?: "text" | "password" | "number" | "date";
+  type?: "text" | "password" | "number" | "date" | "time" | "datetime-local";
   placeholder?: string;
   required?: boolean;
   autocomplete?: string;
@@ -59,6 +59,31 @@ export function SelectField<T extends string>({ label, hint, wrong = "", value, 
         {options.map(([each, words]) => <option key={each} value={each}>{words}</option>)}
       </select>
     </Around>
+  );
+}
+
+export function AreaField({ label, hint, wrong = "", value, onInput, rows = 3, placeholder, required }: Common & {
+  value: string;
+  onInput: (value: string) => void;
+  rows?: number;
+  placeholder?: string;
+  required?: boolean;
+}): VNode {
+  const id = useId();
+  return (
+    <Around id={id} label={label} hint={hint} wrong={wrong}>
+      <textarea id={id} rows={rows} value={value} placeholder={placeholder} required={required} aria-invalid={wrong ? true : undefined} aria-describedby={described(id, hint, wrong)} onInput={(event) => onInput(event.currentTarget.value)} />
+    </Around>
+  );
+}
+
+export function CheckField({ label, hint, checked, onChange }: { label: string; hint?: ComponentChildren; checked: boolean; onChange: (checked: boolean) => void }): VNode {
+  const id = useId();
+  return (
+    <div class="field">
+      <label class="check-label"><input type="checkbox" checked={checked} aria-describedby={hint ? id : undefined} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}</label>
+      {hint && <p class="hint" id={id}>{hint}</p>}
+    </div>
   );
 }
 

@@ -2,6 +2,8 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { href, page } from "../core/router";
+import { Bell } from "./bell";
+import { Sign } from "./sign";
 
 export interface Place {
   words: string;
@@ -23,6 +25,7 @@ export function Navigation({ places }: { places: Record<string, Place> }): VNode
   return (
     <nav class={opened ? "places opened" : "places"} aria-label="Pages" onKeyDown={(event) => { if (event.key === "Escape") setOpened(false); }}>
       {all.slice(0, ON_NARROW).map(([name, place]) => <Way key={name} name={name} place={place} />)}
+      <Bell />
       <div class="rest" id="more-places">{all.slice(ON_NARROW).map(([name, place]) => <Way key={name} name={name} place={place} />)}</div>
       <button type="button" class={all.findIndex(([name]) => name === here) >= ON_NARROW ? "more here" : "more"} aria-expanded={opened} aria-controls="more-places" onClick={() => setOpened(!opened)}>
         <Sign path={MORE} /><span>More</span>
@@ -39,8 +42,4 @@ function Way({ name, place: { words, sign, waiting } }: { name: string; place: P
       {count > 0 && <span class="count" aria-label={`${count} open`}>{count}</span>}
     </a>
   );
-}
-
-function Sign({ path }: { path: string }): VNode {
-  return <svg class="sign" viewBox="0 0 24 24" aria-hidden="true"><path d={path} /></svg>;
 }

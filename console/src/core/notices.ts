@@ -1,0 +1,53 @@
+// What the owner was told without asking: how much of it is unread, and the newest. Told on the stream; what one tab reads is read in all.
+import { effect, signal } from "@preact/signals";
+import type { Notice, NoticeList } from "../types";
+import { access, get, online, post } from "./api";
+import { lastEntry } from "./store";
+
+export const notices = signal<Notice[] | undefined>(undefined);
+export const unread = signal(0);
+export const moreNotices = signal("");
+
+const PAGE = 30;
+const tabs = new BroadcastChannel("palyra.notices");
+tabs.onmessage = () => void refreshNotices();
+
+export async function refreshNotices(): Promise<void> {
+  const found = await get<NoticeList>(`/v1/notices?limit=${PAGE}`).catch(() => undefined);
+  if (!found) return;
+  unread.value = found.unread;
+  notices.value = found.notices;
+  moreNotices.value = last(found.notices);
+}
+
+export async function showOlderNotices(): Promise<void> {
+  const found = await get<NoticeList>(`/v1/notices?limit=${PAGE}&before=${moreNotices.peek()}`);
+  notices.value = [...(notices.peek() ?? []), ...found.notices];
+  moreNotices.value = last(found.notices);
+}
+
+/** Mark one as read; without one, all. */
+export async function markRead(notice?: Notice): Promise<void> {
+  if (notice?.read_ms) return;
+  await post("/v1/notices/read", notice ? { notice_id: notice.notice_id } : {});
+  const now = Date.now();
+  notices.value = notices.peek()?.map((each) => (!each.read_ms && (!notice || each.notice_id === notice.notice_id) ? { ...each, read_ms: now } : each));
+  unread.value = notice ? Math.max(0, unread.peek() - 1) : 0;
+  tabs.postMessage("read");
+}
+
+/** The page that a notice is about: only ever one of the console's own. */
+export function pageOf(link: string | undefined): string {
+  return /^#((?:\/[\w-]+)+)$/.exec(link ?? "")?.[1] ?? "";
+}
+
+function last(page: Notice[]): string {
+  return page.length === PAGE ? page.at(-1)!.notice_id : "";
+}
+
+effect(() => {
+  if (access.value === "in" && online.value) void refreshNotices();
+});
+effect(() => {
+  if (lastEntry.value?.kind === "owner.notified") void refreshNotices();
+});

@@ -1,0 +1,110 @@
+// The list of candidates by their state, and the one that is looked at. Nothing moves up by itself: a second click hits what the first did.
+import { signal } from "@preact/signals";
+import type { VNode } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, post } from "../core/api";
+import { argument, go, href } from "../core/router";
+import { sessions } from "../core/store";
+import { ago, count, visible } from "../core/words";
+import { useFresh } from "../ui/fresh";
+import { Part, useAttempt, useLoaded } from "../ui/page";
+import { Empty, Problem } from "../ui/parts";
+import { SelectField } from "../ui/form";
+import { Looked } from "./candidate";
+import { KINDS, STATES } from "./words";
+import type { Candidate, CandidateList, Reflected, RunPage } from "../types";
+
+type Which = "waiting" | "applied" | "suppressed" | "rejected" | "rolled_back" | "all";
+const WHICH: readonly (readonly [Which, string])[] = [
+  ["waiting", "Waiting for you"], ["applied", "Applied"], ["suppressed", "Not sure enough to ask"], ["rejected", "Rejected"], ["rolled_back", "Rolled back"], ["all", "All"],
+];
+const which = signal<Which>("waiting");
+const kind = signal<Candidate["kind"] | "any">("any");
+const PAGE = 100;
+
+function counted(counts: Record<string, number>, wanted: Which): number {
+  const of = wanted === "waiting" ? ["pending_review", "conflicted"] : wanted === "all" ? Object.keys(counts) : [wanted];
+  return of.reduce((sum, each) => sum + (counts[each] ?? 0), 0);
+}
+
+export function Review(): VNode {
+  const fresh = useFresh(/^run\.completed$|^owner\.notified$/);
+  const path = `/v1/candidates?state=${which.value}&kind=${kind.value}&limit=${PAGE}`;
+  const found = useLoaded(() => get<CandidateList>(path), [path, fresh]);
+  const [older, setOlder] = useState<{ path: string; rows: Candidate[]; next: string } | undefined>();
+  const { error, busy, attempt } = useAttempt();
+  const beyond = older?.path === path ? older : undefined;
+  const rows = [...(found.value?.candidates ?? []), ...(beyond?.rows ?? [])];
+  const next = beyond ? beyond.next : (found.value?.next ?? "");
+  const current = argument.value || rows[0]?.candidate_id || "";
+  const detail = useRef<HTMLDivElement>(null);
+  const open = (id: string) => {
+    go("learning", id);
+    // On a narrow screen it lies below the list.
+    requestAnimationFrame(() => detail.current?.scrollIntoView({ block: "nearest" }));
+  };
+  const more = () => attempt(async () => {
+    const page = await get<CandidateList>(`${path}&before=${next}`);
+    setOlder({ path, rows: [...(beyond?.rows ?? []), ...page.candidates], next: page.next ?? "" });
+  });
+  const counts = found.value?.counts ?? {};
+  return (
+    <>
+      <p>What you said and did is read, once a conversation rests, for what is worth keeping. What was found is a suggestion until you accept it, and all of it can be taken back.</p>
+      <div class="row fields">
+        <SelectField label="Which" value={which.value} options={WHICH.map(([each, words]) => [each, `${words} (${count(counted(counts, each))})`] as const)} onChoose={(each) => { which.value = each; go("learning"); }} />
+        <SelectField label="Kind" value={kind.value} options={[["any", "Every kind"], ...KINDS]} onChoose={(each) => { kind.value = each; go("learning"); }} />
+      </div>
+      <Problem text={found.error || error} />
+      {found.value && !rows.length && <Empty><p>{which.value === "waiting" ? "Nothing waits for you." : "There is none."}</p></Empty>}
+      <div class="inbox">
+        <div>
+          <ul class="inbox-list" aria-label="Candidates">
+            {rows.map((each) => (
+              <li key={each.candidate_id} class={each.candidate_id === current ? "current" : ""}>
+                <button type="button" class="plain" aria-current={each.candidate_id === current} onClick={() => open(each.candidate_id)}>
+                  <bdi>{visible(each.content)}</bdi><span class="hint">{each.kind} · {STATES[each.state ?? "proposed"][1]} · {ago(each.updated_ms ?? 0)}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+          {next && <button type="button" class="quiet" disabled={busy} onClick={() => void more()}>Show older ones</button>}
+        </div>
+        <div ref={detail}>{current && <Looked key={current} id={current} fresh={fresh} onAnswered={() => { if (!argument.peek()) go("learning", current); found.again(); }} />}</div>
+      </div>
+      <ReadNow onRead={found.again} />
+    </>
+  );
+}
+
+/** Reading a conversation at once, which otherwise happens when it has rested for a while. */
+function ReadNow({ onRead }: { onRead: () => void }): VNode | null {
+  const [chosen, choose] = useState("");
+  const [found, setFound] = useState<Reflected | undefined>();
+  const [said, say] = useState("");
+  const { error, busy, attempt } = useAttempt();
+  const all = sessions.value;
+  useEffect(() => { if (!chosen && all[0]) choose(all[0].session_id); }, [all]);
+  if (!all.length) return null;
+  const read = () => attempt(async () => {
+    say("");
+    setFound(undefined);
+    const last = (await get<RunPage>(`/v1/sessions/${chosen}/runs?limit=50`)).runs.find((each) => each.state === "done");
+    if (!last) return say("Nothing in it is finished yet.");
+    const reflected = await post<Reflected>(`/v1/runs/${last.run_id}/reflect`);
+    setFound(reflected);
+    say(`${reflected.candidates.length ? `Found ${count(reflected.candidates.length)}` : "Found nothing new"} in the last thing you said there.${reflected.note ? ` ${visible(reflected.note)}` : ""}`);
+    onRead();
+  });
+  return (
+    <Part id="read" title="Read one now">
+      <form class="row fields" onSubmit={(event) => { event.preventDefault(); void read(); }}>
+        <SelectField label="Conversation" value={chosen} options={all.map((each) => [each.session_id, visible(each.title || "untitled").slice(0, 80)] as const)} onChoose={choose} />
+        <button type="submit" disabled={busy || !chosen}>{busy ? "Reading…" : "Read its end"}</button>
+      </form>
+      <Problem text={error} />
+      <p role="status">{said}</p>
+      <ul class="plain-list" aria-label="Found">{found?.candidates.map((each) => <li key={each.candidate_id}><a href={href("learning", each.candidate_id)}><bdi>{visible(each.content)}</bdi></a> <span class="hint">{STATES[each.state ?? "proposed"][1]}</span></li>)}</ul>
+    </Part>
+  );
+}

@@ -1,0 +1,13 @@
+// Whether this browser says so when something happens while nobody looks. It is asked for by a click, never by itself.
+import type { VNode } from "preact";
+import { allowed, askToTell, telling } from "../core/telling";
+
+export function Tell(): VNode | null {
+  if (allowed.value === "unsupported") return null;
+  return (
+    <p class="row hint">
+      {allowed.value === "denied" ? "This browser does not let Palyra tell you anything: its settings for this page decide that."
+        : <label class="row"><input type="checkbox" checked={telling.value} onChange={(event) => void askToTell(event.currentTarget.checked)} /> Tell me when Palyra asks or has news and I look elsewhere</label>}
+    </p>
+  );
+}
