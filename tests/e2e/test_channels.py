@@ -522,3 +522,24 @@ def test_an_approval_of_a_guest_goes_to_the_owner_and_only_they_can_answer(tmp_p
             assert (tmp_path / "guests" / "a.txt").read_text() == "x"
 
     run(scene)
+
+
+def test_a_channel_that_is_refused_is_shown_as_failed_and_the_owner_is_told(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.when(lambda: talk.daemon.channels.connections.status("chat").state == "connected")
+            talk.platform.refuses = "the token was revoked: make another"
+            talk.platform.drop()
+            await talk.when(lambda: talk.daemon.channels.connections.status("chat").state == "failed")
+            status = await talk.daemon.channels.status("chat")
+            assert status.connection.detail == "the token was revoked: make another"
+
+            async def told() -> bool:
+                return any("does not work" in each.text for each in (await talk.daemon.notices.listing(OWNER)).notices)
+
+            await talk.when(told)
+            talk.platform.refuses = ""
+            await talk.daemon.channels.reconnect(OWNER, "chat")
+            await talk.when(lambda: talk.daemon.channels.connections.status("chat").state == "connected")
+
+    run(scene)

@@ -102,7 +102,7 @@ class Button(Struct, frozen=True):
     style: Literal["plain", "good", "bad"] = "plain"
 
 
-class Rules(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Rules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one channel lets in. Senders are named by their handle."""
 
     allow: tuple[str, ...] = ()

@@ -84,7 +84,7 @@ def _made(
     holding = Holding(db, clock, book, submitting)
     commands = Commands(db, gateway, sessions, models, memory, catalogue, policy, judging, desk, asking, submitting)
     intake = Intake(db, clock, redactor, book, posting, desk, holding, commands)
-    connections = Connections(db, clock, redactor, book, intake.take)
+    connections = Connections(db, clock, redactor, book, notices, intake.take)
     outbox = Outbox(db, clock, redactor, notices, connections.ready, lambda: connections.names)
     # Those who come first need those who come later.
     intake.connections = submitting.connections = connections

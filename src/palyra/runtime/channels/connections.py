@@ -11,12 +11,14 @@ from functools import partial
 
 from palyra.channels.contract import Connector, Lost, Me, Refused, Taken
 from palyra.domain.channels import Inbound
+from palyra.domain.errors import Unavailable
 from palyra.domain.redaction import Redactor
 from palyra.journal import channels
 from palyra.journal.database import Database
 from palyra.runtime.channels.book import Book
 from palyra.runtime.channels.shapes import ConnectionState, ConnectionStatus
 from palyra.runtime.clock import Clock
+from palyra.runtime.notices import Notices
 
 log = logging.getLogger("palyra.channels")
 
@@ -46,12 +48,14 @@ class Connections:
         clock: Clock,
         redactor: Redactor,
         book: Book,
+        notices: Notices,
         take: Callable[[str, Inbound, str | None], Awaitable[Taken]],
     ) -> None:
         self._db = db
         self._clock = clock
         self._redactor = redactor
         self._book = book
+        self._notices = notices
         self._take = take
         self._lines: dict[str, _Line] = {}
         # Set and replaced whenever something changes, for whoever waits to send.
@@ -140,8 +144,9 @@ class Connections:
             except Lost as error:
                 detail, asked_ms = str(error), error.retry_after_ms
             except Refused as error:
-                self._is(line, "failed", self._redactor.redact(str(error)))
+                self._is(line, "failed", self._redactor.redact(str(error))[:300])
                 log.error("channel %s is refused: %s", line.connector.name, line.detail)
+                await self._tell_of(line)
                 return
             except Exception as error:  # a library's surprise is a lost connection, and is said to be one
                 log.warning("channel %s broke: %s", line.connector.name, error, exc_info=error)
@@ -151,6 +156,15 @@ class Connections:
             self._is(line, "lost", self._redactor.redact(detail)[:300])
             pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(failures - 1, 10))
             await self._clock.sleep(max(asked_ms, int(pause * (0.5 + self._clock.chance() / 2))))
+
+    async def _tell_of(self, line: _Line) -> None:
+        """The owner hears once a day of a channel that does not work and will not by itself."""
+        name, day = line.connector.name, self._clock.now_ms() // 86_400_000
+        text = f"The channel {name} does not work: {line.detail}. Then: palyra channels test {name}"
+        try:
+            await self._notices.tell("channel", f"failed:{name}:{day}", text, "#/channels")
+        except Unavailable as error:
+            log.warning("nobody could be told of channel %s: %s", name, error.message)
 
     def _is(self, line: _Line, state: ConnectionState, detail: str = "") -> None:
         if line.state != state:
