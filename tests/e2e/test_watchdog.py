@@ -323,6 +323,29 @@ def test_a_silent_task_is_put_back(tmp_path: Path) -> None:
     watched(tmp_path, [], scenario)
 
 
+def test_a_task_that_slept_along_with_the_machine_is_left_alone(tmp_path: Path) -> None:
+    async def scenario(d: Daemon, clock: JumpingClock) -> None:
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def slow(task: tasks.Task) -> None:
+            begun.set()
+            await go.wait()
+
+        d.tasks.register("slow", slow, promise="at_most_once")
+        task_id = await d.tasks.enqueue("slow")
+        await asyncio.wait_for(begun.wait(), 20)
+        set_mode(d, "auto")
+        await d.watchdog.look()
+        clock.jump(3_600_000)
+        await d.watchdog.look()
+        assert await incidents(d) == []
+        go.set()
+        await asyncio.wait_for(d.tasks.settled(), 20)
+        assert (await d.db.read(lambda tx: tasks.get(tx, task_id))).state == "done"
+
+    watched(tmp_path, [], scenario)
+
+
 def test_a_dead_worker_of_the_queue_is_started_anew(tmp_path: Path) -> None:
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         loop = d.tasks._loop

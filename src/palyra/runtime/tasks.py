@@ -176,6 +176,10 @@ class Tasks:
         now = tasks.find(tx, left.task_id)
         return f"the task is {now.state}" if now is not None else "the task is gone"
 
+    def holds(self, task_id: str) -> bool:
+        """Whether this worker has it in hand."""
+        return task_id in self._working
+
     def let_go(self, task_id: str) -> None:
         """Stop working on a task that is not this worker's any more."""
         held = self._working.get(task_id)

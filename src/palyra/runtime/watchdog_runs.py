@@ -188,20 +188,26 @@ class TasksWatched:
         self._db = db
         self._tasks = tasks_
         self._watchdog = watchdog
+        # When those that were silent at the last look had last been heard of.
+        self._silent_since: dict[str, int] = {}
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
         found = [] if self._tasks.alive else [self._dead_worker()]
         before_ms = moment.now_ms - self._watchdog.settings.task_ms
         silent = await self._db.read(lambda tx: tasks.silent(tx, before_ms, _MOST))
-        return [*found, *(self._silent(each) for each in silent)]
+        found += [self._silent(each) for each in silent]
+        self._silent_since = {each.task_id: each.heartbeat_ms for each in silent}
+        return found
 
     def _silent(self, task: Task) -> Finding:
+        """One that this worker has in hand may only have slept along with the machine: it has until the next look to stir."""
         return Finding(
             key=f"task:{task.task_id}",
             domain="task",
             summary=f"nothing was heard of task {task.task_id} ({task.kind}) since its worker took it",
             fix=f"palyra tasks retry {task.task_id}",
             remedies=(Remedy("put the task back", partial(self._put_back, task)),),
+            certain=not self._tasks.holds(task.task_id) or self._silent_since.get(task.task_id) == task.heartbeat_ms,
         )
 
     async def _put_back(self, task: Task) -> str:
