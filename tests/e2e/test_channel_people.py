@@ -346,3 +346,24 @@ def test_the_first_answer_wins_and_a_second_is_told_so(tmp_path: Path) -> None:
             await talk.until(lambda now: any("already answered" in text for text in now.texts("dm-boss")))
 
     run(scene)
+
+
+def test_what_a_call_would_do_is_not_shown_to_a_group(tmp_path: Path) -> None:
+    async def scene() -> None:
+        write = Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "the owner's plan"}),))
+        other = Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "b.txt", "content": "the owner's other plan"}),))
+        async with chat(tmp_path, [write, Turn(text="done"), other, Turn(text="done")]) as talk:
+            await talk.link("boss")
+            native = talk.group("boss", "@palyra write it")
+            (question,) = await talk.answers("team")
+            assert "asks for a yes: fs.write" in question
+            assert "the owner's plan" not in question
+            talk.say(talk.posted("team")[0].out.buttons[0].value, "boss", conversation="team", pressed=True)
+            assert await settled(talk, native) == "answered"
+            # Where the person can be reached alone, the question goes there, whole.
+            talk.direct("boss", "whoami")
+            await talk.answers("dm-boss")
+            talk.group("boss", "@palyra write it again")
+            assert "the owner's other plan" in (await talk.answers("dm-boss", 2))[-1]
+
+    run(scene)

@@ -17,8 +17,9 @@ How to write a connector
    decides, so make it unique within the connector (`conversation/message` where the platform counts per conversation). What
    the agent itself wrote is not handed over. An edited message is a new one with an id of its own (`id#edit2`). A pressed
    button is an `Inbound` with `pressed=True` and the button's `value` as text. Files are read before `take`, up to
-   `MOST_FILE_BYTES` each. `cursor` is what you need to go on after a restart (an offset, a sync token); it is stored in the
-   same step as the message, and `await door.recall()` gives it back.
+   `MOST_FILE_BYTES` each. Do not let taking hold up the answers to what is being sent: take in a task of its own, in order.
+   `cursor` is what you need to go on after a restart (an offset, a sync token); it is stored in the same step as the message,
+   and `await door.recall()` gives it back.
 5. Going out: `send` gets text that fits `limits.text` already, with fences closed, and `@everyone` made harmless unless
    `ping_everyone` is set; also tell the platform so where it has a way (allowed_mentions). It returns when the platform has
    taken the message, with its id. `out.key` is the same for every attempt: pass it on where the platform knows such keys

@@ -57,7 +57,8 @@ class Asking:
             return
         places = self._places(tx, pending, found)
         for place in places:
-            self._put(tx, place, found, pending.sender)
+            # What the call would do is not everybody's to read.
+            self._put(tx, place, found, pending.sender, brief=place == pending.place and not pending.direct)
         channels.add_step(tx, pending.message_id, "asks", f"approval {words.short(request.approval_id)}: {request.preview.title}")
         name = words.short(request.approval_id)
         if found.owner.startswith(approvals.CHANNEL):
@@ -75,9 +76,10 @@ class Asking:
         if channel is not None and channel.approvals_to:
             connector, _, conversation = channel.approvals_to.partition("/")
             return [Place(connector, conversation)]
-        if not approval.owner.startswith(approvals.CHANNEL):
-            return [pending.place]
-        return self.where_is(tx, OWNER)
+        if approval.owner.startswith(approvals.CHANNEL):
+            return self.where_is(tx, OWNER)
+        alone = [] if pending.direct else self.where_is(tx, approval.owner)
+        return alone or [pending.place]
 
     def where_is(self, tx: Tx, principal: str) -> list[Place]:
         """Where a person last wrote to us alone."""
@@ -86,14 +88,14 @@ class Asking:
                 return [Place(person.connector, person.conversation)]
         return []
 
-    def _put(self, tx: Tx, place: Place, approval: Approval, who: str) -> None:
+    def _put(self, tx: Tx, place: Place, approval: Approval, who: str, *, brief: bool = False) -> None:
         request = approval.request
         reply_id = self._clock.new_id()
         if not channel_outbox.was_asked(
             tx, Asked(request.approval_id, reply_id, place.connector, place.conversation, place.thread)
         ):
             return
-        text, buttons = words.approval(request, who, buttons=self._posting.abilities(place.connector).buttons)
+        text, buttons = words.approval(request, who, buttons=self._posting.abilities(place.connector).buttons, brief=brief)
         self._posting.post(tx, place, text, "approval", reply_id=reply_id, buttons=buttons)
 
     async def route(self, by: str, approval_id: str, *, principal: str = "", place: Place | None = None) -> Approval:
@@ -137,7 +139,11 @@ class Asking:
 
     def answered(self, resolved: ApprovalResolved) -> None:
         """However it was answered: take the buttons away where it was asked."""
-        self._aside(self._persist(partial(self._close, resolved=resolved)))
+        self._aside(self._closed(resolved))
+
+    async def _closed(self, resolved: ApprovalResolved) -> None:
+        if await self._db.read(partial(channel_outbox.asked_where, approval_id=resolved.approval_id)):
+            await self._persist(partial(self._close, resolved=resolved))
 
     def _close(self, tx: Tx, resolved: ApprovalResolved) -> None:
         for asked in channel_outbox.asked_where(tx, resolved.approval_id):

@@ -17,7 +17,7 @@ from palyra.channels.contract import Mark, Taken
 from palyra.domain.channels import LARGEST_TEXT, Inbound, InboundFile, Sender, is_stop, principal_of
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.redaction import Redactor
-from palyra.journal import channel_people, channels
+from palyra.journal import channel_outbox, channel_people, channels
 from palyra.journal.channels import Message
 from palyra.journal.database import Database, Tx
 from palyra.runtime.channels import facts
@@ -114,7 +114,8 @@ class Intake:
         for message in await self._db.read(partial(channels.open_messages, state="received")):
             self._line_up(message.connector, message.conversation, message.message_id)
         for message in await self._db.read(partial(channels.open_messages, state="queued")):
-            if not message.run_id:
+            answered = partial(channel_outbox.of_reply, reply_id=message.message_id)
+            if not message.run_id and not await self._db.read(answered):
                 # A command that was accepted and not answered: it is done again, and does no harm by it.
                 self._aside(self._command(message, await self._who(message)))
         await self.holding.recover()

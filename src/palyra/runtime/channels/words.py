@@ -22,8 +22,8 @@ def short(approval_id: str) -> str:
     return approval_id[-8:]
 
 
-def approval(request: ApprovalRequested, who: str, *, buttons: bool) -> tuple[str, tuple[Button, ...]]:
-    """The question as it fits a chat, and the buttons to answer it with."""
+def approval(request: ApprovalRequested, who: str, *, buttons: bool, brief: bool = False) -> tuple[str, tuple[Button, ...]]:
+    """The question as it fits a chat, and the buttons to answer it with. `brief`: others read along, so the content is left out."""
     preview = request.preview
     body = (
         preview.body if len(preview.body) <= _PREVIEW else f"{preview.body[:_PREVIEW]}\n… ({len(preview.body)} characters in all)"
@@ -34,7 +34,9 @@ def approval(request: ApprovalRequested, who: str, *, buttons: bool) -> tuple[st
     if request.label.integrity != "trusted":
         lines.append(f"It has read untrusted text from {', '.join(request.label.sources) or 'outside'}.")
     lines += ["", preview.title]
-    if body.strip():
+    if brief:
+        lines.append("What exactly it would do is in the console, or ask me directly.")
+    elif body.strip():
         lines += [f"{fence}{language}", body, fence]
     name = short(request.approval_id)
     choices = ("happened", "again", "skip") if request.about == "in_doubt" else ()
