@@ -8,7 +8,21 @@ from typing import Any
 import pytest
 
 from palyra.domain.errors import NotFound
-from palyra.journal import approvals, incidents, memory, notices, runs, sessions, tape, tasks, turns, workspace
+from palyra.journal import (
+    approvals,
+    channel_outbox,
+    channel_people,
+    channels,
+    incidents,
+    memory,
+    notices,
+    runs,
+    sessions,
+    tape,
+    tasks,
+    turns,
+    workspace,
+)
 from palyra.journal.database import Connection, Tx
 from palyra.journal.sqlite import Sqlite
 from tests.journals import new_id
@@ -45,6 +59,18 @@ QUERIES: dict[str, Callable[[Tx], Any]] = {
     "notices behind a position": lambda tx: notices.told_after(tx, 5),
     "open incidents by domain": incidents.open_by_domain,
     "effects of a session": lambda tx: workspace.effects_of_session(tx, "s"),
+    "open messages of chats": lambda tx: channels.open_messages(tx, "held"),
+    "a message by the platform's id": lambda tx: channels.by_native_id(tx, "c", "n"),
+    "messages of a run": lambda tx: channels.of_run(tx, "r"),
+    "messages of a sender": lambda tx: channels.counts(tx, "c", "s"),
+    "what happened to a message": lambda tx: channels.steps(tx, "m"),
+    "a message": lambda tx: channels.find(tx, "m"),
+    "replies to be sent": lambda tx: channel_outbox.waiting(tx, "c", 5),
+    "replies to a message": lambda tx: channel_outbox.of_message(tx, "m"),
+    "dead letters": channel_outbox.dead,
+    "a person in a chat": lambda tx: channel_people.find(tx, "c", "s"),
+    "what a pairing code stands for": lambda tx: channel_people.by_code(tx, b"x"),
+    "approvals by the end of their id": lambda tx: approvals.ending_with(tx, "ABCDEF"),
 }
 
 

@@ -15,10 +15,13 @@ from palyra.channels.loopback import EVERYTHING
 from palyra.domain.channels import ORDER, Inbound, InboundFile, Sender, calls_everyone
 from palyra.domain.ids import OWNER
 from palyra.domain.messages import Emit, ModelRequest, Reply, UserMessage
-from palyra.journal import runs, sessions
+from palyra.journal import runs, sessions, workspace
+from palyra.journal.channel_outbox import SentFile
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
+from palyra.runtime.channels.shapes import Place
 from tests.chatting import Chat, chat
-from tests.inprocess import entries
+from tests.clocks import HeldClock
+from tests.inprocess import entries, session
 
 SAY = [Turn(text=f"answer {n}") for n in range(1, 40)]
 
@@ -541,5 +544,44 @@ def test_a_channel_that_is_refused_is_shown_as_failed_and_the_owner_is_told(tmp_
             talk.platform.refuses = ""
             await talk.daemon.channels.reconnect(OWNER, "chat")
             await talk.when(lambda: talk.daemon.channels.connections.status("chat").state == "connected")
+
+    run(scene)
+
+
+def test_the_wait_for_quiet_is_a_second_and_a_half_and_never_more_than_six(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model, quiet_ms=1_500) as talk:
+            await talk.pair("anna")
+            clock = HeldClock(talk.daemon.clock.now_ms())
+            talk.daemon.clock.now_ms, talk.daemon.clock.sleep = clock.now_ms, clock.sleep  # type: ignore[method-assign]
+            for number in range(5):
+                await talk.is_(talk.direct("anna", f"part {number}"), "held")
+                clock.advance(1_400 if number < 4 else 399)
+            assert model.requests == []
+            clock.advance(1)
+            (answer,) = await talk.answers("dm-anna")
+            assert "part 0\npart 1\npart 2\npart 3\npart 4" in answer
+            await talk.is_(talk.direct("anna", "later"), "held")
+            clock.advance(1_499)
+            assert len(model.requests) == 1
+            clock.advance(1)
+            assert "later" in (await talk.answers("dm-anna", 2))[-1]
+
+    run(scene)
+
+
+def test_a_message_of_the_daemons_own_accord_goes_out_with_its_file(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            at = await session(talk.daemon)
+            keep = partial(workspace.keep_artifact, session_id=at.session_id, body=b"data", media_type="text/plain")
+            kept = await talk.daemon.db.write(keep)
+            file = SentFile(at.session_id, kept, "a.txt", "text/plain")
+            reply = await talk.daemon.channels.say(OWNER, Place("chat", "dm-boss"), "here it is", files=(file,))
+            await talk.answers("dm-boss")
+            (post,) = talk.posted("dm-boss")
+            assert [(each.name, each.data) for each in post.out.files] == [("a.txt", b"data")]
+            assert post.out.key == f"{reply}-0"
 
     run(scene)

@@ -180,7 +180,7 @@ def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doub
     """It was not sent and is tried again. `doubtful`: perhaps it was, and then it arrives twice."""
     tx.run(
         """UPDATE channel_outbox SET state = 'waiting', error = :error, ready_ms = :ready, attempts = attempts - :back,
-            doubtful = max(doubtful, :doubtful) WHERE number = :number AND state = 'sending'""",
+            doubtful = CASE WHEN :doubtful = 1 THEN 1 ELSE doubtful END WHERE number = :number AND state = 'sending'""",
         number=reply.number,
         doubtful=int(doubtful),
         error=error,

@@ -153,7 +153,8 @@ def drop_files(tx: Tx, message_id: str) -> None:
 
 def open_messages(tx: Tx, state: MessageState) -> list[Message]:
     """Those in one open state, in the order in which they came."""
-    rows = tx.all(f"SELECT {_COLUMNS} FROM channel_messages WHERE {OPEN} AND state = :state ORDER BY number", state=state)
+    # Not by the plain number: all messages there ever were would be gone through in that order.
+    rows = tx.all(f"SELECT {_COLUMNS} FROM channel_messages WHERE {OPEN} AND state = :state ORDER BY number + 0", state=state)
     return [_message(row) for row in rows]
 
 
