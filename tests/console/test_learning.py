@@ -133,7 +133,7 @@ def test_a_policy_shows_the_permit_before_it_is_in_force(reviewer: Person) -> No
         _, run_id = approved(reviewer.daemon, f"write {number}")
     found = reviewer.daemon.post(f"/v1/runs/{run_id}/reflect")["candidates"]
     (candidate,) = [each for each in found if each["kind"] == "policy"]
-    page, shown = look(reviewer, candidate)
+    _, shown = look(reviewer, candidate)
     expect(shown.locator(".diff")).to_contain_text("permit (")
     expect(shown.get_by_role("list", name="Evidence").get_by_role("link", name="on the timeline")).to_have_count(
         len(candidate["evidence"])

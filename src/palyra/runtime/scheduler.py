@@ -146,9 +146,8 @@ class Scheduler:
 
     async def _failed(self, schedule: Schedule, firing: Firing, why: str) -> None:
         log.warning("schedule %s could not fire: %s", schedule.schedule_id, why)
-        tell = self._notices.telling(
-            "schedule", _key(firing), f"{schedule.name} could not begin: {why}", "#/schedules", to=schedule.owner
-        )
+        text = f"{schedule.name} could not begin: {why}"
+        tell = self._notices.telling("schedule", _key(firing), text, _page(schedule.schedule_id), to=schedule.owner)
 
         def step(tx: Tx) -> None:
             rows.set_firing(tx, firing.schedule_id, firing.due_ms, "failed", note=why)
@@ -183,7 +182,7 @@ class Scheduler:
             found = steps.ended(tx, run_id)
             if found is not None and found[1].state == "failed":
                 text = f"{name} failed: {found[1].reason}"
-                self._notices.telling("schedule", _key(looked), text, "#/schedules", to=owner)(tx)
+                self._notices.telling("schedule", _key(looked), text, _page(looked.schedule_id), to=owner)(tx)
 
         return step
 
@@ -222,6 +221,10 @@ def _plan(tx: Tx, schedule_id: str) -> None:
     schedule = rows.find(tx, schedule_id)
     if schedule is not None:
         steps.plan(tx, schedule)
+
+
+def _page(schedule_id: str) -> str:
+    return f"#/schedules/{schedule_id}"
 
 
 def _key(firing: Firing) -> str:

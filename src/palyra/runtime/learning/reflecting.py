@@ -194,7 +194,8 @@ class Reflecting:
 
     def _tell(self, tx: Tx, candidate: Candidate) -> None:
         text = f"learned and applied: {candidate.content} — to undo it: palyra learn rollback {candidate.candidate_id}"
-        self._notices.telling("learning", f"learned:{candidate.candidate_id}", text, "#/learning", to=candidate.owner)(tx)
+        key, link = f"learned:{candidate.candidate_id}", f"#/learning/{candidate.candidate_id}"
+        self._notices.telling("learning", key, text, link, to=candidate.owner)(tx)
 
 
 def _where(session: Session) -> Where:
