@@ -8,6 +8,7 @@ from palyra.domain.errors import InvalidInput
 # Where each kind's `Kind` lies. Add yours.
 _KINDS = {
     "loopback": "palyra.channels.loopback:KIND",
+    "matrix": "palyra.channels.matrix.kind:KIND",
     "telegram": "palyra.channels.telegram.kind:KIND",
     "webhook": "palyra.channels.webhook:KIND",
 }
