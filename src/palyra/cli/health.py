@@ -1,10 +1,11 @@
 """`palyra incidents` and `palyra notices`: what went wrong with the daemon, and what it told you without being asked."""
 
+from collections.abc import Iterator
+
 import click
 from msgspec import Struct
 
-from palyra.cli import words
-from palyra.cli.client import checked
+from palyra.cli import naming, words
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
@@ -55,10 +56,15 @@ def list_incidents(state: State, only_open: bool, limit: int) -> None:
     state.out.table(["incident", "opened", "domain", "severity", "state", "what"], rows)
 
 
+def _known(state: State) -> Iterator[str]:
+    return (each.incident_id for each in state.api.get("/v1/incidents", _Incidents, limit=500).incidents)
+
+
 @verb(incidents, "show", help="Show one incident: what was tried, and how it ended.")
 @click.argument("incident_id", metavar="ID")
 def show(state: State, incident_id: str) -> None:
-    found = state.api.get(f"/v1/incidents/{checked(incident_id)}", Incident)
+    known = naming.incident(incident_id, lambda: _known(state))
+    found = state.api.get(f"/v1/incidents/{known}", Incident)
     if state.out.as_json:
         state.out.json(found)
         return
@@ -92,10 +98,15 @@ def list_notices(state: State, unread: bool, limit: int) -> None:
     state.out.table(["notice", "told", "about", "", "what"], rows)
 
 
+def _told(state: State) -> Iterator[str]:
+    return (each.notice_id for each in state.api.get("/v1/notices", _Notices, limit=500).notices)
+
+
 @verb(notices, "read", help="Mark a notice as read, or all of them.")
 @click.argument("notice_id", metavar="[ID]", default="")
 def read(state: State, notice_id: str) -> None:
-    done = state.api.post("/v1/notices/read", _Marked, {"notice_id": checked(notice_id)} if notice_id else {})
+    wanted = {"notice_id": naming.notice(notice_id, lambda: _told(state))} if notice_id else {}
+    done = state.api.post("/v1/notices/read", _Marked, wanted)
     if state.out.as_json:
         state.out.json(done)
         return

@@ -58,7 +58,8 @@ def list_(state: State, wanted: str, kind: str, limit: int) -> None:
     if state.out.as_json:
         state.out.json(page)
         return
-    _table(state, page.candidates)
+    if page.candidates or wanted != "waiting":
+        _table(state, page.candidates)
     if wanted == "waiting":
         _applied(state)
         state.out.note("palyra learn show ID, then accept ID or reject ID" if page.candidates else "nothing waits for you")
@@ -84,7 +85,7 @@ def show(state: State, candidate_id: str) -> None:
     told = {
         "id": candidate.candidate_id,
         "kind": candidate.kind,
-        "state": f"{candidate.state.replace('_', ' ')} {candidate.reason}".strip(),
+        "state": ": ".join(filter(None, (candidate.state.replace("_", " "), candidate.reason))),
         "confidence": f"{candidate.confidence_bps / 100:.0f} %",
         "risk": candidate.risk,
         "trust": f"{candidate.label.integrity} {', '.join(candidate.label.sources)}".strip(),

@@ -67,14 +67,32 @@ def candidate(given: str, listed: Callable[[], Iterable[str]]) -> str:
     return _whole(given, "candidate", "palyra learn list --state all", (listed,))
 
 
+def schedule(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    return _whole(given, "schedule", "palyra schedule list", (listed,))
+
+
+def task(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    """The id of a background task."""
+    return _whole(given, "task", "palyra tasks", (listed,))
+
+
+def incident(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    return _whole(given, "incident", "palyra incidents", (listed,))
+
+
+def notice(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    return _whole(given, "notice", "palyra notices", (listed,))
+
+
 def _whole(given: str, what: str, lister: str, places: Iterable[Callable[[], Iterable[str]]]) -> str:
     """The whole id; places are looked at in their order until one holds it."""
     part = given.strip().upper()
     if len(part) == 26:
         return ids.check(part, f"the id of the {what}")
     if not _PART.fullmatch(part):
+        one = f"an {what}" if what[0] in "aeiou" else f"a {what}"
         raise InvalidInput(
-            f"{given!r} is not the id of a {what}: give its 26 characters, or at least the first {_SHORTEST}; `{lister}` shows them"
+            f"{given!r} is not the id of {one}: give its 26 characters, or at least the first {_SHORTEST}; `{lister}` shows them"
         )
     for place in places:
         found = list(dict.fromkeys(each for each in place() if each.startswith(part)))

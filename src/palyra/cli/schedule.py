@@ -6,8 +6,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from palyra.cli import words
-from palyra.cli.client import checked
+from palyra.cli import naming, words
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
@@ -149,21 +148,29 @@ def _show(state: State, shown: _Shown) -> None:
         out.line(f"  fired      {words.when(firing.due_ms)}  {firing.state}{run}  {one_line(firing.note, 80)}".rstrip())
 
 
+def _id(state: State, given: str) -> str:
+    return naming.schedule(given, lambda: (each.schedule.schedule_id for each in state.api.get("/v1/schedules", _List).schedules))
+
+
 def _cost(forecast: _Forecast | None) -> str:
     if forecast is None:
         return ""
+    times = words.counted(forecast.firings_a_month, "time", "times")
+    if not forecast.firings_a_month:
+        each = f"; {forecast.tokens_a_run} tokens each, by its last {words.counted(forecast.runs, 'run', 'runs')}"
+        return "not by the clock" + (each if forecast.runs else "")
     if not forecast.runs:
-        return f"{forecast.firings_a_month} times a month; its cost is known after the first run"
+        return f"{times} in thirty days; its cost is known after the first run"
     return (
-        f"{forecast.firings_a_month} times a month, {forecast.tokens_a_run} tokens each, "
-        f"${forecast.cost_microusd_a_month / 1e6:.2f} a month by its last {forecast.runs} runs"
+        f"{times} in thirty days, {forecast.tokens_a_run} tokens each, "
+        f"${forecast.cost_microusd_a_month / 1e6:.2f} together by its last {words.counted(forecast.runs, 'run', 'runs')}"
     )
 
 
 @verb(schedule, "show", help="Show one schedule: next times, forecast, last firings.")
 @click.argument("schedule_id")
 def show(state: State, schedule_id: str) -> None:
-    shown = state.api.get(f"/v1/schedules/{checked(schedule_id)}", _Shown)
+    shown = state.api.get(f"/v1/schedules/{_id(state, schedule_id)}", _Shown)
     if state.out.as_json:
         state.out.json(shown)
     else:
@@ -174,8 +181,9 @@ def show(state: State, schedule_id: str) -> None:
 @click.argument("which")
 @click.option("--zone", default="", metavar="ZONE")
 def next_(state: State, which: str, zone: str) -> None:
-    if len(which) == 26 and which.isalnum() and which.isupper():
-        shown = state.api.get(f"/v1/schedules/{checked(which)}", _Shown)
+    if len(which) == 26 and which.isalnum() and which[:1] == "0":
+        which = _id(state, which)
+        shown = state.api.get(f"/v1/schedules/{which}", _Shown)
     else:
         body = {"when": _whole_path(which), "text": "look", **({"zone": zone} if zone else {})}
         shown = state.api.post("/v1/schedules/preview", _Shown, body)
@@ -189,7 +197,7 @@ def next_(state: State, which: str, zone: str) -> None:
 
 
 def _post(state: State, schedule_id: str, what: str) -> None:
-    shown = state.api.post(f"/v1/schedules/{checked(schedule_id)}/{what}", _Shown)
+    shown = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/{what}", _Shown)
     following = f"; next {shown.upcoming_shown[0]}" if shown.upcoming_shown else ""
     _say(state, shown, f"{clean(shown.schedule.name)} is {shown.schedule.state}{following}")
 
@@ -209,7 +217,7 @@ def resume(state: State, schedule_id: str) -> None:
 @verb(schedule, "run", help="Fire now.")
 @click.argument("schedule_id")
 def run(state: State, schedule_id: str) -> None:
-    firing = state.api.post(f"/v1/schedules/{checked(schedule_id)}/run", Firing)
+    firing = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/run", Firing)
     _say(state, firing, f"it fires; `palyra schedule show {schedule_id}` says what becomes of it")
 
 
@@ -218,7 +226,7 @@ def run(state: State, schedule_id: str) -> None:
 def remove(state: State, schedule_id: str) -> None:
     import msgspec
 
-    gone = msgspec.json.decode(state.api.delete(f"/v1/schedules/{checked(schedule_id)}"), type=Schedule)
+    gone = msgspec.json.decode(state.api.delete(f"/v1/schedules/{_id(state, schedule_id)}"), type=Schedule)
     _say(state, gone, f"{clean(gone.name)} is removed")
 
 

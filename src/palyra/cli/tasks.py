@@ -5,8 +5,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from palyra.cli import words
-from palyra.cli.client import checked
+from palyra.cli import naming, words
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
@@ -52,10 +51,14 @@ def list_(state: State, kind: str, wanted: str | None, limit: int) -> None:
     state.out.table(["task", "kind", "state", "attempts", "made", "error"], rows, right=["attempts"])
 
 
+def _id(state: State, given: str) -> str:
+    return naming.task(given, lambda: (each.task_id for each in state.api.get("/v1/tasks", _Tasks, limit=500).tasks))
+
+
 @verb(tasks, "show", help="Show one task.")
 @click.argument("task_id")
 def show(state: State, task_id: str) -> None:
-    task = state.api.get(f"/v1/tasks/{checked(task_id)}", Task)
+    task = state.api.get(f"/v1/tasks/{_id(state, task_id)}", Task)
     if state.out.as_json:
         state.out.json(task)
         return
@@ -81,7 +84,7 @@ def show(state: State, task_id: str) -> None:
 
 
 def _change(state: State, task_id: str, what: str) -> None:
-    task = state.api.post(f"/v1/tasks/{checked(task_id)}", Task, {"verb": what})
+    task = state.api.post(f"/v1/tasks/{_id(state, task_id)}", Task, {"verb": what})
     _say(state, task, f"task {task.task_id} ({clean(task.kind)}) is {task.state}")
 
 
