@@ -94,7 +94,7 @@ def test_the_command_line_shows_tables_lines_budgets_and_forecast(served: Daemon
     assert "worked out from today alone" in said("forecast")
     wrong = palyra(served.home, "usage", "budgets", "set", "x")
     assert wrong.returncode != 0
-    assert "either tokens or microusd" in wrong.stderr
+    assert "--tokens or --usd" in wrong.stderr
 
 
 def test_lines_are_as_high_as_their_values() -> None:

@@ -79,7 +79,7 @@ def check(name: str, terms: Terms) -> Limit:
     if not _NAME.match(name):
         raise InvalidInput("a budget's name is small letters, digits and dashes")
     if bool(terms.tokens) == bool(terms.microusd):
-        raise InvalidInput("a budget needs either tokens or microusd, not both", name=name)
+        raise InvalidInput("a budget limits tokens or dollars: give one of them, --tokens or --usd", name=name)
     if terms.who and terms.per == "all":
         raise InvalidInput("`who` goes with per principal, session, schedule or run", name=name)
     if terms.per == "run" and terms.every != "ever":

@@ -287,7 +287,7 @@ class Budgets:
         if any(each.name == name for each in self._configured):
             raise Conflict(f"the budget {name} is set in the configuration file: change it there", name=name)
         if not any(each.name == name for each in self._set):
-            raise NotFound(f"there is no budget {name}", name=name)
+            raise NotFound(f"there is no budget {name}: `palyra usage budgets` lists them", name=name)
         await self._db.write(lambda tx: stored.remove(tx, name, by))
         self._set = tuple(each for each in self._set if each.name != name)
         self._combine()

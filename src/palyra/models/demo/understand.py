@@ -40,6 +40,7 @@ EXAMPLES = (
     "remember that I like green tea",
     "what do you remember about tea?",
     "fetch https://example.org/",
+    "every day at 9, list the files",
 )
 
 _FENCED = re.compile(r"([^`]{1,2000}?)\n\n(`{3,})\w*\n(.*)\n\2\s*", re.DOTALL)

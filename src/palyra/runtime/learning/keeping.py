@@ -152,6 +152,8 @@ def _why_held(finding: Finding, thresholds: Thresholds) -> str:
         return "comes from untrusted content: " + (", ".join(finding.label.sources) or "source unknown")
     if finding.kind in ("procedure", "policy"):
         return f"a {finding.kind} is never applied by itself"
-    if finding.risk != "low":
+    if finding.risk == "high":
         return "looks like an instruction to the agent"
+    if finding.risk == "medium":
+        return "a program sent it: nobody is known to have typed it"
     return "" if finding.confidence_bps < thresholds.of(finding.kind).auto_bps else "applying by itself is off in the config"
