@@ -293,11 +293,16 @@ class _Platform:
 # --- the storm --------------------------------------------------------------------------------------------------------
 
 
-def storm(folder: Path, count: int, *, conversations: int, kill_every_s: float, seed: int, limit_s: float) -> Storm:
-    return asyncio.run(_storm(folder, count, conversations, kill_every_s, seed, limit_s))
+def storm(
+    folder: Path, count: int, *, conversations: int, kill_every_s: float, seed: int, limit_s: float, kill_after: int = 20
+) -> Storm:
+    """A daemon is killed after about so many seconds, and not before it has sent about `kill_after` answers."""
+    return asyncio.run(_storm(folder, count, conversations, kill_every_s, kill_after, seed, limit_s))
 
 
-async def _storm(folder: Path, count: int, conversations: int, kill_every_s: float, seed: int, limit_s: float) -> Storm:
+async def _storm(
+    folder: Path, count: int, conversations: int, kill_every_s: float, kill_after: int, seed: int, limit_s: float
+) -> Storm:
     rng, found = random.Random(seed), Storm(count)
     platform = _Platform(found, rng)
     home, socket = folder / "home", folder / "s"
@@ -311,22 +316,22 @@ async def _storm(folder: Path, count: int, conversations: int, kill_every_s: flo
         line.to_come.setdefault(conversation, deque()).append(message)
     server = await asyncio.start_unix_server(platform.connected, path=str(socket), limit=1 << 20)
     began = time.monotonic()
-    child, alive_with = await _spawn(folder), 0
+    child, enough = await _spawn(folder), rng.randint(1, 2 * kill_after)
     next_kill = began + rng.uniform(0.5, 1.5) * kill_every_s
     while not _over(home / "journal.db", count):
         if time.monotonic() - began > limit_s:
             found.problems.append("it did not come to an end")
             break
         # Not before it has done something: a machine that is busy would never come to an end.
-        if time.monotonic() >= next_kill and platform.said > alive_with:
+        if time.monotonic() >= next_kill and platform.said >= enough:
             child.send_signal(signal.SIGKILL)
             await child.wait()
             found.kills += 1
-            child, alive_with = await _spawn(folder), platform.said
+            child, enough = await _spawn(folder), platform.said + rng.randint(1, 2 * kill_after)
             next_kill = time.monotonic() + rng.uniform(0.5, 1.5) * kill_every_s
         for line in platform.lines.values():
             platform.feed(line)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # Another process: there is nothing to wait on but the clock.
     found.seconds = time.monotonic() - began
     child.send_signal(signal.SIGTERM)
     try:

@@ -166,12 +166,6 @@ def of_run(tx: Tx, run_id: str) -> list[Message]:
     return [_message(row) for row in rows]
 
 
-def open_runs(tx: Tx) -> list[str]:
-    """Runs that have messages to answer."""
-    rows = tx.all(f"SELECT DISTINCT run_id FROM channel_messages WHERE {OPEN} AND state = 'queued' AND run_id <> ''")
-    return [str(row[0]) for row in rows]
-
-
 def ending(tx: Tx, run_id: str) -> RunCompleted | RunFailed | RunCancelled:
     """How a run that has ended did so."""
     row = tx.one(

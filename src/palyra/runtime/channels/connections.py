@@ -123,13 +123,6 @@ class Connections:
                 return line.connector
             await self._changed.wait()
 
-    def again(self, name: str) -> None:
-        """Connect anew now, whatever the pause is: something was changed, or a person says so."""
-        line = self._lines.get(name)
-        if line is not None and line.task is not None:
-            line.task.cancel()
-            line.task = asyncio.create_task(self._keep(line))
-
     # --- one channel --------------------------------------------------------------------------------------------------
 
     async def _keep(self, line: _Line) -> None:
