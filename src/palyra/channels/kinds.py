@@ -7,6 +7,7 @@ from palyra.domain.errors import InvalidInput
 
 # Where each kind's `Kind` lies. Add yours.
 _KINDS = {
+    "discord": "palyra.channels.discord.kind:KIND",
     "loopback": "palyra.channels.loopback:KIND",
     "matrix": "palyra.channels.matrix.kind:KIND",
     "telegram": "palyra.channels.telegram.kind:KIND",
