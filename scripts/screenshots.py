@@ -56,7 +56,7 @@ def main() -> int:
     room = _ROOM if _ROOM.is_dir() else ROOT
     with (
         tempfile.TemporaryDirectory(prefix="palyra-", dir=room) as folder,
-        start(Path(folder), config=scenes.CONFIG, script=scenes.script()) as daemon,
+        start(Path(folder), config=scenes.furnish(Path(folder) / "home"), script=scenes.script()) as daemon,
         sync_playwright() as playwright,
     ):
         session = scenes.fill(daemon)

@@ -4,15 +4,35 @@ Every scene opens one page and waits until what it is about is there.
 """
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from tests import console_life
+from tests.console_health import incident, task
 from tests.daemon import DaemonProcess
 
-CONFIG = "[limits]\nrequests_per_second = 1000\n[policy]\nshadow = 'coding'\n"
+_CONFIG = """[limits]
+requests_per_second = 1000
+[policy]
+shadow = 'coding'
+[models]
+default = "scripted/s1"
+fallbacks = ["home/small"]
+[providers.home]
+kind = "scripted"
+models = ["small"]
+script = "{script}"
+[routing.private-at-home]
+label = "private"
+use = ["home/small"]
+[healing]
+mode = "observe_only"
+"""
+_PRICES = '[models]\n"scripted/*" = { input = 3.0, cached = 0.3, output = 15.0 }\n'
 _SKILLS = Path(__file__).parent.parent / "examples" / "skills"
 _PLAN = "# Garden plan\n\n- March: sow tomatoes indoors\n- April: turn the compost, prepare bed 2\n- May: plant out\n"
 _SPEND = {"input_tokens": 2_140, "output_tokens": 164, "cached_tokens": 1_800}
@@ -35,6 +55,13 @@ forbid (principal, action == Action::"run", resource == Tool::"shell.run");
 """
 
 
+def furnish(home: Path) -> str:
+    """What a home has before its daemon starts; gives its config."""
+    home.mkdir(mode=0o700)
+    (home / "prices.toml").write_text(_PRICES)
+    return _CONFIG.format(script=home / "script.json")
+
+
 def script() -> dict[str, Any]:
     def turn(**what: Any) -> dict[str, Any]:
         return {"usage": _SPEND, **what}
@@ -50,6 +77,7 @@ def script() -> dict[str, Any]:
     }
     return {
         "*": [turn(text="Done.")],
+        **console_life.script(),
         "Is the rotation of my beds right?": [
             turn(text="I look at the plan.", reasoning="The beds are in a file; read it first.", calls=[beds]),
             turn(text=_ANSWER),
@@ -89,8 +117,18 @@ def fill(daemon: DaemonProcess) -> str:
     daemon.post("/v1/skills", {"path": source, "confirm": proposal["digest"]})
     daemon.post("/v1/vault", {"name": "WEATHER_KEY", "value": os.urandom(12).hex(), "hosts": ["api.example.org"]})
     daemon.post("/v1/tokens", {"name": "phone", "scope": "operator"})
+    console_life.fill(daemon)
     daemon.post("/v1/journal/backup")
+    daemon.request("PUT", "/v1/budgets/month", {"every": "month", "microusd": 200_000, "then": "ask"})
+    daemon.request("PUT", "/v1/budgets/guests", {"per": "principal", "who": "guest", "every": "day", "tokens": 50_000})
+    task(daemon, "failed", kind="weather.fetch", error="api.example.org does not answer", attempts=3)
+    tried = [{"remedy": "reconnect", "result": "failed", "time_ms": now, "detail": "no answer"} for now in (_now_ms(),)]
+    incident(daemon, "the weather station does not answer", fix="check its cable", severity="warning", tried=tried)
     return session
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def asked(daemon: DaemonProcess, text: str, decision: str, session: str = "") -> None:
@@ -143,17 +181,25 @@ def _by_run(page: Page) -> None:
         expect(figure.locator("canvas")).to_be_visible()
 
 
+def _plan(page: Page, daemon: DaemonProcess, session: str) -> None:
+    run = daemon.get(f"/v1/sessions/{session}/runs")["runs"][-1]["run_id"]
+    page.goto(f"{daemon.url}/#/usage/run/{run}")
+    expect(page.get_by_role("list", name="Plans").locator(".card").first).to_be_visible()
+
+
 PAGES: dict[str, Scene] = {
     "chat": _at("chat/SESSION", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()),
     "approvals": _at("approvals", "button.yes", lambda page: expect(page.locator("button.yes")).to_be_enabled()),
     "timeline": _at("timeline/SESSION", ".tape-row", _entry),
     "memory": _at("memory", ".remembered"),
+    **console_life.PAGES,
     "policies": _at("policies", "table[aria-label='Who can do what'] tbody tr"),
     "policy-editor": _at("policies/files", ".editor", _policy),
     "skills": _at("skills", ".card"),
     "usage": _at("usage", "figure", _by_run),
+    "plan": _plan,
     "journal": _at("journal", "h2", _verified),
-    "doctor": _at("doctor", ".check"),
+    "health": _at("health", ".check"),
     "settings": _at("settings", ".card"),
     "tour": _at("tour", "h1"),
 }

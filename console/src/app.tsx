@@ -26,7 +26,7 @@ const PLACES: Record<string, Place> = {
   skills: { words: "Skills", sign: "M9 4h6v4h5v6h-4v-1a2 2 0 0 0-4 0v1H8v-2H7a2 2 0 0 1 0-4h2zM8 14v6h12v-6", draw: later(() => import("./pages/skills").then((it) => it.SkillsPage)) },
   usage: { words: "Usage", sign: "M5 20V11M10 20V5M15 20v-6M20 20V8", draw: later(() => import("./pages/usage").then((it) => it.UsagePage)) },
   journal: { words: "Journal", sign: "M7 4h13v13H7zM4 7v13h13M10 9h7M10 13h5", draw: later(() => import("./pages/journal").then((it) => it.JournalPage)) },
-  doctor: { words: "Doctor", sign: "M3 12h4l2-6 4 12 2-6h6", draw: later(() => import("./pages/doctor").then((it) => it.DoctorPage)) },
+  health: { words: "Health", sign: "M3 12h4l2-6 4 12 2-6h6", draw: later(() => import("./pages/health").then((it) => it.HealthPage)) },
   settings: { words: "Settings", sign: "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4", draw: later(() => import("./pages/settings").then((it) => it.SettingsPage)) },
   tour: { words: "Tour", sign: "M5 20V5l6 2 6-2 2 1v9l-6 2-6-2", draw: later(() => import("./pages/tour").then((it) => it.TourPage)) },
 };

@@ -17,18 +17,18 @@ VARIANTS = [f"{screen}-{scheme}" for screen in SIZES for scheme in ("light", "da
 
 
 def test_the_pictures_that_are_asked_for_are_taken(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "screenshots.py"), "journal", "doctor", "--to", str(tmp_path)]
+    command = [sys.executable, str(ROOT / "scripts" / "screenshots.py"), "journal", "health", "--to", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(
-        f"{name}-{variant}" for name in ("journal", "doctor") for variant in VARIANTS
+        f"{name}-{variant}" for name in ("journal", "health") for variant in VARIANTS
     )
     for path in tmp_path.iterdir():
         with Image.open(path) as image:
             assert image.size == SIZES[path.stem.split("-")[-2]], path.name
             assert len(set(image.convert("RGB").tobytes())) > 20, f"{path.name} is blank"
-    assert brightness(tmp_path / "doctor-desktop-light.png") > 200
-    assert brightness(tmp_path / "doctor-desktop-dark.png") < 60
+    assert brightness(tmp_path / "health-desktop-light.png") > 200
+    assert brightness(tmp_path / "health-desktop-dark.png") < 60
 
 
 def brightness(path: Path) -> float:

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { branch } from "../chat/verbs";
 import { get, post, wordsOf } from "../core/api";
 import { prove, type Proof } from "../core/proof";
-import { go } from "../core/router";
+import { go, href } from "../core/router";
 import type { Tape } from "../core/tape";
 import { count, visible, when } from "../core/words";
 import { why } from "../core/why";
@@ -45,6 +45,7 @@ export function EntryDetail({ entry, tape, choose }: Given): VNode {
       <h3>Why</h3>
       <Links words="Because of" found={causes} choose={choose} none={entry.run_id ? "This began it." : "Somebody did this, outside of any run."} />
       <Links words="It led to" found={effects} choose={choose} none="Nothing further yet." />
+      {entry.kind === "route.planned" && entry.run_id && <p><a href={href("usage", "run", entry.run_id)}>Who was asked in this run, and why</a></p>}
       {entry.kind === "tool.decided" && <Decided callId={(entry.event as { call_id: string }).call_id} />}
       <Unchanged id={tape.id} entry={entry} />
       <Ways entry={entry} id={tape.id} choose={choose} />

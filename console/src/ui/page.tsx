@@ -41,6 +41,16 @@ export function useLoaded<T>(load: () => Promise<T>, when: readonly unknown[] = 
   return { value, error, again: useCallback(() => setTurn((last) => last + 1), []) };
 }
 
+/** A number that grows every so often while somebody looks: for what no stream tells of. */
+export function usePulse(ms: number): number {
+  const [beat, setBeat] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => { if (!document.hidden) setBeat((last) => last + 1); }, ms);
+    return () => clearInterval(timer);
+  }, [ms]);
+  return beat;
+}
+
 export interface Attempts {
   error: string;
   busy: boolean;

@@ -38,7 +38,8 @@ export function Plot({ title, across, labels, lines, unit, bars = false }: {
     };
   }, [look, bars, JSON.stringify([labels, lines])]);
   const shown = at === null ? labels.length - 1 : at;
-  const said = lines.map((line) => `${line.words} ${line.values[shown] == null ? "unknown" : unit(line.values[shown]!)}`).join(", ");
+  // A line that has no value there has nothing to say, as the past of a forecast.
+  const said = lines.filter((line) => line.values[shown] != null).map((line) => `${line.words} ${unit(line.values[shown]!)}`).join(", ") || "nothing is known";
   const highest = lines.map((line) => `${line.words} at most ${unit(Math.max(0, ...line.values.map((each) => each ?? 0)))}`).join(", ");
   return (
     <figure class="plot">
@@ -52,7 +53,7 @@ export function Plot({ title, across, labels, lines, unit, bars = false }: {
         {(tabled || failed) && <Table label={title} rows={labels.map((_, row) => row)} keyOf={String}
           columns={[
             { key: "label", words: across, draw: (row) => labels[row], by: (row) => row },
-            ...lines.map((line) => ({ key: line.words, words: line.words, numeric: true, draw: (row: number) => (line.values[row] == null ? "unknown" : unit(line.values[row]!)), by: (row: number) => line.values[row] ?? -1 })),
+            ...lines.map((line) => ({ key: line.words, words: line.words, numeric: true, draw: (row: number) => (line.values[row] == null ? "–" : unit(line.values[row]!)), by: (row: number) => line.values[row] ?? -1 })),
           ]} />}
       </details>
     </figure>

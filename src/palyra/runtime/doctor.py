@@ -92,7 +92,8 @@ class Doctor:
         checks = (await self.examine()).checks
         if check_id and not any(each.id == check_id for each in checks):
             raise NotFound(f"there is no check {check_id[:64]!r}: GET /v1/doctor lists them")
-        chosen = [each for each in checks if each.repairable and each.state != "ok" and check_id in ("", each.id)]
+        # What somebody names is mended also where it is nothing worse than worth a word, as a file that was left behind.
+        chosen = [each for each in checks if each.repairable and (each.id == check_id if check_id else each.state != "ok")]
         if check_id and not chosen:
             one = next(each for each in checks if each.id == check_id)
             why = "is well" if one.state == "ok" else "cannot be mended by the daemon"

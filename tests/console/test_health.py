@@ -1,0 +1,211 @@
+"""The daemon's health in the console: incidents with what was tried, background tasks, how watchful it is, and the doctor."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.console_health import NEVER_DONE, incident, task
+from tests.console_world import Person, person, serious
+from tests.daemon import DaemonProcess, start
+
+CONFIG = """[limits]
+requests_per_second = 1000
+[healing]
+mode = "observe_only"
+every_ms = 1000
+"""
+SCRIPT = {"*": [{"text": "Hello."}]}
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
+    with start(tmp_path_factory.mktemp("health"), config=CONFIG, script=SCRIPT) as running:
+        yield running
+
+
+def spoil(daemon: DaemonProcess, name: str) -> Path:
+    """A half-written file of a process that is gone: the watchdog sees it at its next look."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    left = daemon.home / f".{name}.{process.pid}.new"
+    left.write_text("half")
+    return left
+
+
+def tasks(page: Page) -> Locator:
+    return page.get_by_role("table", name="Tasks", exact=True).locator("tbody").get_by_role("row")
+
+
+def test_what_is_looked_at_is_shown_with_how_it_is(somebody: Person) -> None:
+    page = somebody.log_in("/#/health")
+    fine = page.get_by_role("list", name="fine")
+    expect(fine.get_by_role("listitem").first).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("button", name="Look closely").click()
+    expect(fine).to_contain_text("journal")
+
+
+def test_what_is_wrong_comes_first_and_is_mended_by_a_click(somebody: Person) -> None:
+    daemon = somebody.daemon
+    daemon.home.chmod(0o755)
+    page = somebody.log_in("/#/health")
+    bad = page.get_by_role("list", name="must be mended")
+    expect(bad).to_contain_text("others can read")
+    expect(page.locator(".verdict")).to_contain_text("must be mended")
+    assert serious(page) == []
+    bad.get_by_role("button", name="Mend it").first.click()
+    expect(page.get_by_role("list", name="must be mended")).to_have_count(0)
+    assert daemon.home.stat().st_mode & 0o077 == 0
+
+
+def test_an_incident_comes_by_itself_is_mended_when_told_to_and_later_by_itself(somebody: Person) -> None:
+    daemon = somebody.daemon
+    page = somebody.log_in("/#/health")
+    part = page.get_by_role("region", name="Incidents")
+    expect(part.get_by_text("None is open.")).to_be_visible()
+    left = spoil(daemon, "owner.token")
+    found = part.get_by_role("list", name="Incidents").locator("> li")
+    expect(found).to_contain_text("this computer")
+    expect(found).to_contain_text("info")
+    assert left.exists(), "it was only to be told"
+    assert serious(page) == []
+    found.get_by_role("button", name="Try to mend it now").click()
+    expect(part.get_by_text("None is open.")).to_be_visible()
+    assert not left.exists()
+    part.get_by_role("button", name="All").click()
+    expect(found.first).to_contain_text("over")
+    found.first.get_by_text("What was tried (").click()
+    expect(found.first.get_by_role("list", name="What was tried")).to_contain_text("done")
+    # From now on nobody has to be there.
+    watchful = page.get_by_role("region", name="When something is wrong")
+    watchful.get_by_role("button", name="Mend it").click()
+    expect(watchful).to_contain_text("what is safe to mend is mended")
+    assert 'mode = "auto"' in (daemon.home / "config.toml").read_text()
+    again = spoil(daemon, "owner.token")
+    expect(found).to_have_count(2)
+    expect(found.first).to_contain_text("over")
+    assert not again.exists()
+    watchful.get_by_role("button", name="Only tell me").click()
+    expect(watchful).to_contain_text("before you say so")
+
+
+def test_what_was_tried_in_vain_is_said_to_be_the_owners_to_decide(somebody: Person) -> None:
+    tried = [{"remedy": "reconnect", "result": "failed", "time_ms": at, "detail": "no answer"} for at in (1, 2, 3)]
+    incident(
+        somebody.daemon,
+        "the chat does not answer",
+        fix="look at its settings",
+        severity="critical",
+        tried=[*tried, {"remedy": "escalate", "result": "done", "time_ms": 4, "detail": "3 attempts did not help"}],
+    )
+    page = somebody.log_in("/#/health")
+    found = page.get_by_role("list", name="Incidents").locator("> li").filter(has_text="the chat does not answer")
+    expect(found).to_contain_text("critical")
+    expect(found).to_contain_text("To mend it: look at its settings")
+    expect(found).to_contain_text("yours to decide")
+    expect(found.get_by_role("list", name="What was tried").get_by_role("listitem")).to_have_count(4)
+    expect(found.get_by_role("button", name="Try to mend it now")).to_have_count(0)
+
+
+def test_what_is_watched_is_told_with_its_limits_and_can_be_switched_off(somebody: Person) -> None:
+    page = somebody.log_in("/#/health")
+    watchful = page.get_by_role("region", name="When something is wrong")
+    expect(watchful).to_contain_text("It looks every 1.0 s")
+    watchful.get_by_text("What is looked at, and what is done about it").click()
+    remedies = watchful.get_by_role("table", name="Remedies")
+    expect(remedies.get_by_role("row").filter(has_text="An approval")).to_contain_text("no answer for 10 min 0 s")
+    assert serious(page) == []
+    watchful.get_by_role("button", name="Do not look").click()
+    expect(watchful).to_contain_text("Nothing is looked at.")
+    assert somebody.daemon.get("/v1/healing")["settings"]["mode"] == "disabled"
+    watchful.get_by_role("button", name="Only tell me").click()
+    expect(watchful).to_contain_text("you are told once")
+
+
+def test_tasks_are_held_let_go_cancelled_and_tried_again(somebody: Person) -> None:
+    daemon = somebody.daemon
+    waiting = task(daemon, "queued", payload={"what": "rake the leaves"})
+    broken = task(daemon, "failed", error="the rake is gone", attempts=3)
+    page = somebody.log_in("/#/health")
+    page.get_by_label("of", exact=True).select_option(NEVER_DONE)
+    expect(tasks(page)).to_have_count(2)
+    row = tasks(page).filter(has_text="waits")
+    row.get_by_text("Details").click()
+    expect(row).to_contain_text("rake the leaves")
+    assert serious(page) == []
+    row.get_by_role("button", name="Hold").click()
+    held = tasks(page).filter(has_text="paused")
+    expect(held).to_contain_text(waiting)
+    held.get_by_role("button", name="Let it go on").click()
+    row.get_by_role("button", name="Cancel…").click()
+    row.get_by_role("button", name="Cancel it").click()
+    expect(tasks(page).filter(has_text=waiting)).to_contain_text("cancelled")
+    assert daemon.get(f"/v1/tasks/{waiting}")["state"] == "cancelled"
+    failed = tasks(page).filter(has_text="the rake is gone")
+    expect(failed.locator("td[data-label='Tries']")).to_have_text("3")
+    failed.get_by_role("button", name="Try again").click()
+    expect(tasks(page).filter(has_text=broken)).to_contain_text("waits")
+    page.get_by_label("Show", exact=True).select_option("cancelled")
+    expect(tasks(page)).to_have_count(1)
+    assert recorded(daemon) == ["paused", "resumed", "cancelled", "retried"]
+
+
+def recorded(daemon: DaemonProcess) -> list[str]:
+    """What the journal says was done about tasks."""
+    entries = [json.loads(line) for line in daemon.request("GET", "/v1/journal/export").body.splitlines()]
+    changes = [entry["event"] for entry in entries if entry["kind"] == "admin.changed"]
+    return [change["action"] for change in changes if change["what"] == "task"]
+
+
+def test_a_kind_of_task_is_held_and_begun_again_and_what_changes_elsewhere_shows(somebody: Person) -> None:
+    daemon = somebody.daemon
+    task(daemon, "queued", kind="test.another")
+    page = somebody.log_in("/#/health")
+    row = page.get_by_role("table", name="Kinds of tasks").get_by_role("row").filter(has_text="test.another")
+    row.get_by_role("button", name="Hold").click()
+    expect(row).to_contain_text("held")
+    assert {each["kind"]: each.get("paused", False) for each in daemon.get("/v1/tasks/kinds")["kinds"]}["test.another"] is True
+    row.get_by_role("button", name="Begin again").click()
+    expect(row.get_by_role("button", name="Hold")).to_be_visible()
+    task(daemon, "queued", kind="test.another")
+    expect(row.locator("td[data-label='waits']")).to_have_text("2")
+
+
+def test_everything_is_done_with_the_keyboard_alone(somebody: Person) -> None:
+    waiting = task(somebody.daemon, "queued", kind="test.keys")
+    page = somebody.log_in("/#/health")
+    page.get_by_label("of", exact=True).focus()
+    page.keyboard.type("test.keys")
+    expect(tasks(page)).to_have_count(1)
+    for name in ("Details", "Hold", "Cancel…"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == name
+    page.keyboard.press("Enter")
+    expect(tasks(page).get_by_role("button", name="Leave it")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(tasks(page)).to_contain_text("cancelled")
+    assert somebody.daemon.get(f"/v1/tasks/{waiting}")["state"] == "cancelled"
+    page.get_by_role("button", name="Only tell me").focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Mend it", exact=True).first).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Only tell me")).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_fit_for_everyone_on_a_phone_with_something_in_it(browser: Browser, daemon: DaemonProcess, scheme: str) -> None:
+    task(daemon, "failed", error="x" * 300, kind=f"test.{scheme}")
+    with person(browser, daemon, color_scheme=scheme, viewport={"width": 360, "height": 740}) as somebody:
+        page = somebody.log_in("/#/health")
+        expect(tasks(page).first).to_be_visible()
+        page.get_by_text("What is looked at, and what is done about it").click()
+        expect(page.get_by_role("list", name="fine")).to_be_visible()
+        assert serious(page) == []
+        assert page.evaluate("document.querySelector('main').scrollWidth") <= 360
