@@ -122,7 +122,7 @@ class Channels:
             values[name] = await self._look_up(channel.name, value) if known[name].secret else value
         for name, each in known.items():
             values.setdefault(name, each.default)
-        return kind.make(Given(channel.name, values, self._clock.now_ms))
+        return kind.make(Given(channel.name, values, self._clock.now_ms, _readable))
 
     async def _start(self) -> None:
         """Go on with what was unfinished: answers first, then what was not given to the agent yet."""

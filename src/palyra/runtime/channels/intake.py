@@ -110,15 +110,16 @@ class Intake:
             self._working[lane] = asyncio.create_task(self._work(lane))
 
     async def recover(self) -> None:
-        """After a start: go on with what was stored and not routed, and with what was held."""
-        for message in await self._db.read(partial(channels.open_messages, state="received")):
-            self._line_up(message.connector, message.conversation, message.message_id)
+        """After a start: go on with what was held, and then, because it is newer, with what was stored and not routed."""
+        await self.holding.recover()
+        received = await self._db.read(partial(channels.open_messages, state="received"))
         for message in await self._db.read(partial(channels.open_messages, state="queued")):
             answered = partial(channel_outbox.of_reply, reply_id=message.message_id)
             if not message.run_id and not await self._db.read(answered):
                 # A command that was accepted and not answered: it is done again, and does no harm by it.
                 self._aside(self._command(message, await self._who(message)))
-        await self.holding.recover()
+        for message in received:
+            self._line_up(message.connector, message.conversation, message.message_id)
 
     async def close(self) -> None:
         tasks = [*self._working.values(), *self._beside]
