@@ -5,7 +5,7 @@ import { argument, go, href } from "../core/router";
 import { ago, count, money, visible } from "../core/words";
 import { NewOne } from "../schedules/making";
 import { One } from "../schedules/one";
-import { FIRINGS, STATES } from "../schedules/words";
+import { FIRINGS, STATES, whenWords } from "../schedules/words";
 import { useFresh } from "../ui/fresh";
 import { Page, useLoaded } from "../ui/page";
 import { Badge, Empty } from "../ui/parts";
@@ -31,7 +31,7 @@ function All(): VNode {
         <>
           <Table label="Schedules" rows={rows} keyOf={(each) => each.schedule.schedule_id} onOpen={(each) => go("schedules", each.schedule.schedule_id)} columns={[
             { key: "name", words: "Name", draw: (each) => <a href={href("schedules", each.schedule.schedule_id)}><bdi>{visible(each.schedule.name)}</bdi></a>, by: (each) => each.schedule.name },
-            { key: "when", words: "When", draw: (each) => <bdi>{visible(each.when)}</bdi>, by: (each) => each.when },
+            { key: "when", words: "When", draw: (each) => <bdi>{visible(whenWords(each))}</bdi>, by: (each) => whenWords(each) },
             { key: "state", words: "State", draw: (each) => <State shown={each} />, by: (each) => each.schedule.state ?? "active" },
             { key: "next", words: "Next", draw: (each) => each.upcoming_shown?.[0] ?? "–", by: (each) => each.upcoming?.[0] ?? Infinity },
             { key: "last", words: "Last", draw: last, by: (each) => each.firings?.[0]?.due_ms ?? 0 },

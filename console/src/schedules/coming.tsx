@@ -1,6 +1,7 @@
 // What comes: the next five times of a schedule, and what thirty days of it may take.
 import type { VNode } from "preact";
 import { count, money, visible } from "../core/words";
+import { whenWords } from "./words";
 import type { ShownSchedule } from "../types";
 
 export function Coming({ shown }: { shown: ShownSchedule }): VNode {
@@ -8,7 +9,7 @@ export function Coming({ shown }: { shown: ShownSchedule }): VNode {
   const forecast = shown.forecast;
   return (
     <>
-      <p>Fires <strong><bdi>{visible(shown.when)}</bdi></strong>.</p>
+      <p>Fires <strong><bdi>{visible(whenWords(shown))}</bdi></strong>.</p>
       {times.length > 0 && <ol class="times" aria-label="Next firings">{times.map((each, at) => <li key={at}><time dateTime={new Date(shown.upcoming![at]!).toISOString()}>{each}</time></li>)}</ol>}
       {forecast && <p class="hint" aria-label="Forecast">{times.length > 0 && <>{count(forecast.firings_a_month)} {forecast.firings_a_month === 1 ? "time" : "times"} in the next thirty days. </>}
         {forecast.runs ? <>By its last {count(forecast.runs)} {forecast.runs === 1 ? "run" : "runs"}: {count(forecast.tokens_a_run ?? 0)} tokens and {money(forecast.cost_microusd_a_run ?? 0)} each time, {money(forecast.cost_microusd_a_month ?? 0)} in thirty days.</> : "What it takes is known after its first run."}</p>}

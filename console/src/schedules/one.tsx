@@ -73,7 +73,7 @@ function History({ firings }: { firings: Firing[] }): VNode {
   return (
     <Table label="Firings" rows={firings} keyOf={(each) => String(each.due_ms)} columns={[
       { key: "due", words: "Due", draw: (each) => when(each.due_ms), by: (each) => each.due_ms },
-      { key: "state", words: "What came of it", draw: (each) => <Badge tone={FIRINGS[each.state][0]}>{FIRINGS[each.state][1]}</Badge>, by: (each) => each.state },
+      { key: "state", words: "How it went", draw: (each) => <Badge tone={FIRINGS[each.state][0]}>{FIRINGS[each.state][1]}</Badge>, by: (each) => each.state },
       { key: "note", words: "Note", draw: (each) => <bdi>{visible(each.note ?? "")}</bdi> },
       { key: "where", words: "Where", draw: (each) => (each.session_id ? <a href={href("chat", each.session_id)}>the conversation</a> : "–") },
     ]} />

@@ -1,14 +1,13 @@
-// The bell beside the pages: what Palyra told without being asked. What there is to read comes when it is opened first.
+// The bell beside the pages: what Palyra told without being asked. It is there at once: who presses Tab must not fall past it.
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { unread } from "../core/notices";
 import { route } from "../core/router";
-import { later } from "./page";
 import { Sign } from "./sign";
+import { Told } from "./told";
 
 const BELL = "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4M12 5V3";
 const MOST_SHOWN = 99;
-const Told = later(() => import("./told").then((it) => it.Told));
 
 export function Bell(): VNode {
   const [opened, setOpened] = useState(false);

@@ -25,8 +25,8 @@ export function Navigation({ places }: { places: Record<string, Place> }): VNode
   return (
     <nav class={opened ? "places opened" : "places"} aria-label="Pages" onKeyDown={(event) => { if (event.key === "Escape") setOpened(false); }}>
       {all.slice(0, ON_NARROW).map(([name, place]) => <Way key={name} name={name} place={place} />)}
-      <Bell />
       <div class="rest" id="more-places">{all.slice(ON_NARROW).map(([name, place]) => <Way key={name} name={name} place={place} />)}</div>
+      <Bell />
       <button type="button" class={all.findIndex(([name]) => name === here) >= ON_NARROW ? "more here" : "more"} aria-expanded={opened} aria-controls="more-places" onClick={() => setOpened(!opened)}>
         <Sign path={MORE} /><span>More</span>
       </button>

@@ -7,7 +7,7 @@ export function Tell(): VNode | null {
   return (
     <p class="row hint">
       {allowed.value === "denied" ? "This browser does not let Palyra tell you anything: its settings for this page decide that."
-        : <label class="row"><input type="checkbox" checked={telling.value} onChange={(event) => void askToTell(event.currentTarget.checked)} /> Tell me when Palyra asks or has news and I look elsewhere</label>}
+        : <label class="check-label"><input type="checkbox" checked={telling.value} onChange={(event) => void askToTell(event.currentTarget.checked)} /> Tell me when Palyra asks or has news and I look elsewhere</label>}
     </p>
   );
 }
