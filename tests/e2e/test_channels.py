@@ -15,7 +15,7 @@ from palyra.channels.loopback import EVERYTHING
 from palyra.domain.channels import ORDER, Inbound, InboundFile, Sender, calls_everyone
 from palyra.domain.ids import OWNER
 from palyra.domain.messages import Emit, ModelRequest, Reply, UserMessage
-from palyra.journal import runs, sessions, workspace
+from palyra.journal import channels, runs, sessions, workspace
 from palyra.journal.channel_outbox import SentFile
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.channels.shapes import Place
@@ -583,5 +583,27 @@ def test_a_message_of_the_daemons_own_accord_goes_out_with_its_file(tmp_path: Pa
             (post,) = talk.posted("dm-boss")
             assert [(each.name, each.data) for each in post.out.files] == [("a.txt", b"data")]
             assert post.out.key == f"{reply}-0"
+
+    run(scene)
+
+
+def test_after_a_restart_what_was_held_goes_before_what_was_only_stored(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, Echo(), quiet_ms=60_000) as talk:
+            await talk.pair("anna")
+            held = [talk.direct("anna", f"older {number}") for number in range(3)]
+            for native in held:
+                await talk.is_(native, "held")
+            newer = Inbound(native_id="newer", conversation="dm-anna", sender=Sender("anna"), text="newer", is_direct=True)
+            # As if the daemon had died right after storing it.
+            take = partial(channels.take, connector="chat", message_id=talk.daemon.clock.new_id(), principal="channel:chat:anna")
+            await talk.daemon.db.write(partial(take, inbound=newer))
+        async with chat(tmp_path, Echo(), fresh=False) as talk:
+            for native in (*held, "newer"):
+                assert await settled(talk, native) == "answered"
+            said = "\n".join(talk.texts("dm-anna"))
+            assert [said.index(word) for word in ("older 0", "older 1", "older 2", "newer")] == sorted(
+                said.index(word) for word in ("older 0", "older 1", "older 2", "newer")
+            )
 
     run(scene)
