@@ -3,6 +3,7 @@
 `homeserver()` gives it. It is ended by its own pid when the session ends.
 """
 
+import asyncio
 import atexit
 import base64
 import hashlib
@@ -15,10 +16,11 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -27,6 +29,8 @@ from scripts import synapse
 START_S = 60.0
 SECRET = "for tests"
 _numbers = count(1)
+Found = TypeVar("Found")
+_ROOMS = json.dumps({"room": {"timeline": {"limit": 1}, "state": {"lazy_load_members": True}}})
 
 
 @dataclass
@@ -228,3 +232,27 @@ async def register(home: Homeserver, web: aiohttp.ClientSession, name: str, *, a
         found = await answer.json()
         assert answer.status == 200, found
     return Account(home, found["user_id"], found["access_token"], web)
+
+
+Event = dict[str, Any]
+
+
+async def until(who: Account, room: str, enough: Callable[[list[Event]], bool], seconds: float = 60.0) -> list[Event]:
+    """Follow the server's stream as somebody until a room holds enough; its events then."""
+
+    async def look() -> list[Event] | None:
+        events = await who.events(room)
+        return events if enough(events) else None
+
+    return await follow(who, look, seconds)
+
+
+async def follow(who: Account, look: Callable[[], Awaitable[Found | None]], seconds: float = 60.0) -> Found:
+    """Look again whenever something happens in the rooms of somebody, until there is something to be found."""
+    async with asyncio.timeout(seconds):
+        since = ""
+        while True:
+            more = f"&since={since}" if since else ""
+            since = (await who.ask("GET", f"/_matrix/client/v3/sync?timeout=1000&filter={quote(_ROOMS)}{more}"))["next_batch"]
+            if (found := await look()) is not None:
+                return found

@@ -192,13 +192,22 @@ class Matrix:
             return
         try:
             await deliver(self._api.join(room_id))
-            if any(each.get("type") == "m.room.encryption" for each in state):
+            if await self._is_encrypted(room_id):
                 await self._decline(room_id)
                 await deliver(self._api.room_leave(room_id))
         except SendFailed as error:
             if not error.permanent:
                 raise Lost(str(error), retry_after_ms=error.retry_after_ms) from error
             log.warning("channel %s: an invitation could not be followed: %s", self.name, error)
+
+    async def _is_encrypted(self, room_id: str) -> bool:
+        try:
+            await deliver(self._api.room_get_state_event(room_id, "m.room.encryption"))
+        except SendFailed as error:
+            if not error.permanent:
+                raise
+            return False  # There is no such state.
+        return True
 
     async def _decline(self, room_id: str) -> None:
         if room_id in self._told:

@@ -83,5 +83,5 @@ def _html(text: str) -> str:
 def _markdown() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    # HTML in a text is text: nothing of it reaches the reader as HTML.
-    return MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    # HTML in a text is text: nothing of it reaches the reader as HTML. Pictures from elsewhere would tell their server who reads.
+    return MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"]).disable("image")
