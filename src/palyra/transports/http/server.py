@@ -1,12 +1,15 @@
 """uvicorn as our HTTP server: its protocol with the limits it lacks, and a shutdown that is ours.
 
 uvicorn reads headers without end and waits for them without end; both are bounded here, before the application sees anything.
+It also looks ten times a second whether it is to end and what time it is: ours is told the one, and looks at the other when asked.
 """
 
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import Callable, Generator
+from email.utils import formatdate
 from typing import Any
 
 from uvicorn.config import Config
@@ -32,7 +35,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._header_bytes = 0
+        self._header_bytes = self._dated = 0
         self._refused = False
         self._deadline = self.loop.call_later(self.limits.header_s, self._too_slow)
         most = 2 * self.limits.exchanges
@@ -59,6 +62,9 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._deadline.cancel()
+        if (now := int(time.time())) != self._dated:
+            self._dated = now
+            self.server_state.default_headers = [(b"date", formatdate(now, usegmt=True).encode())]
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
@@ -106,12 +112,13 @@ class HttpServer(Server):
     def __init__(self, app: App, limits: Limits) -> None:
         super().__init__(_config(app, limits))
         self._app = app
+        self._stopping = asyncio.Event()
 
     async def run_on(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
         self.lifespan = self.config.lifespan_class(self.config)
         await self.startup(sockets=[listener])
         on_ready()
-        await self.main_loop()
+        await self._stopping.wait()
         self._app.close()
         await self.shutdown(sockets=[listener])
 
@@ -120,6 +127,7 @@ class HttpServer(Server):
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
+        self._stopping.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
