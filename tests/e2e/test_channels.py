@@ -607,3 +607,16 @@ def test_after_a_restart_what_was_held_goes_before_what_was_only_stored(tmp_path
             )
 
     run(scene)
+
+
+def test_a_message_that_is_stored_goes_its_way_though_the_connection_breaks_in_that_moment(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.pair("anna")
+            message = Inbound(native_id="cut", conversation="dm-anna", sender=Sender("anna"), text="hello", is_direct=True)
+            taking = asyncio.create_task(talk.daemon.channels.intake.take("chat", message))
+            await asyncio.sleep(0)
+            taking.cancel()
+            assert await settled(talk, "cut") == "answered"
+
+    run(scene)

@@ -122,7 +122,7 @@ class Channels:
             values[name] = await self._look_up(channel.name, value) if known[name].secret else value
         for name, each in known.items():
             values.setdefault(name, each.default)
-        return kind.make(Given(channel.name, values, self._clock.now_ms, _readable))
+        return kind.make(Given(channel.name, values, self._clock.now_ms, readable))
 
     async def _start(self) -> None:
         """Go on with what was unfinished: answers first, then what was not given to the agent yet."""
@@ -290,6 +290,14 @@ class Channels:
 def _way(channel: Channel) -> Channel:
     """What a connection depends on: rules can change under it."""
     return msgspec.structs.replace(channel, rules=Rules(), approvals_to="", workspace="")
+
+
+def readable(page: str) -> str:
+    """HTML that somebody sent, read as a page of the web is: what is hidden in it is left out."""
+    from palyra.tools.fetch_prose import prose
+    from palyra.tools.net import urls
+
+    return prose(page, urls.parse("https://mail.invalid/"))[1]
 
 
 def _record(tx: Tx, by: str, action: str, subject: str, **details: Any) -> None:

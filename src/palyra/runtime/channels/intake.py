@@ -7,9 +7,9 @@ from the rows, so that a message that was taken is never left lying.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -67,12 +67,19 @@ class Intake:
         self.connections: Connections
         self._lanes: dict[Lane, deque[str]] = {}
         self._working: dict[Lane, asyncio.Task[None]] = {}
-        self._beside: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[Any]] = set()
 
     # --- taking -------------------------------------------------------------------------------------------------------
 
     async def take(self, connector: str, message: Inbound, cursor: str | None = None) -> Taken:
         """Store a message. What becomes of it is decided afterwards, in the order of its conversation."""
+        storing = asyncio.create_task(self._store(connector, message, cursor))
+        self._beside.add(storing)
+        storing.add_done_callback(self._beside.discard)
+        # The connection may break meanwhile, and with it whoever waits here: what is stored goes its way all the same.
+        return await asyncio.shield(storing)
+
+    async def _store(self, connector: str, message: Inbound, cursor: str | None) -> Taken:
         clean = self._cleaned(message)
         message_id = self._clock.new_id()
         principal = str(principal_of(connector, message.sender.handle))
@@ -230,8 +237,8 @@ class Intake:
 
         await self._persist(act)
 
-    def _aside(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
