@@ -1203,6 +1203,12 @@ export interface Native {
   items: (unknown)[];
 }
 
+export interface NewChannel {
+  name: string;
+  kind: string;
+  settings?: { [name: string]: string };
+}
+
 export interface NewMemory {
   text: string;
   kind: "constraint" | "decision" | "fact" | "preference" | "procedure";
@@ -2589,7 +2595,7 @@ export interface palyra_policy_sources_Problem {
   message: string;
 }
 
-export interface palyra_runtime_channels_channels_Preview {
+export interface palyra_runtime_channels_shapes_Preview {
   decision: Decision;
   principal: string;
   acts_as: string;

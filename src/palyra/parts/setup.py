@@ -23,11 +23,12 @@ from palyra.journal import tape
 from palyra.journal.database import Database
 from palyra.models.dialects import open_provider
 from palyra.models.http import Endpoint, HttpClient
+from palyra.parts import channel_setup
 from palyra.policy import sources, store
 from palyra.policy.store import PolicyStore
 from palyra.runtime import policy_changes
 from palyra.runtime.routing import Models
-from palyra.runtime.setup import NewProvider, PresetName, ProviderInfo, Setting, Trial
+from palyra.runtime.setup import NewChannel, NewProvider, PresetName, ProviderInfo, Setting, Trial
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_rules import NewSecret
 
@@ -159,6 +160,27 @@ class FileSetup:
                 await asyncio.to_thread(config.unset_value, self._home, "models.default")
             await asyncio.to_thread(config.remove_table, self._home, ("providers", name))
             await self._record(by, "provider removed", name, {})
+
+    # --- channels -----------------------------------------------------------------------------------------------------
+
+    async def save_channel(self, by: str, new: NewChannel) -> None:
+        async with self._turn:
+            before = config.load(self._home, self._env).config.channels.get(new.name)
+            written, secrets = channel_setup.settings(new, before)
+            for secret in secrets:
+                await self._vault.put(by, secret)
+            try:
+                await asyncio.to_thread(config.set_values, self._home, channel_setup.changes(new, written))
+            except PalyraError:
+                for secret in secrets if before is None else ():
+                    await self._vault.remove(by, "global", secret.name)
+                raise
+            await self._record(by, "channel saved", new.name, {"kind": new.kind, "settings": sorted(written)})
+
+    async def remove_channel(self, by: str, name: str) -> None:
+        async with self._turn:
+            await asyncio.to_thread(config.remove_table, self._home, ("channels", name))
+            await self._record(by, "channel removed", name, {})
 
     async def try_provider(self, new: NewProvider) -> Trial:
         """Ask for one word, with what was typed and, where no key was, with the one that is kept."""

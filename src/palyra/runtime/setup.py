@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 ProviderKind = Literal["openai-chat", "openai-responses", "anthropic"]
 PresetName = Literal["locked", "default", "coding", "research"]
 ProviderName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,30}$")]
+ChannelName = Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$")]
 Setting = bool | int | str
 Line = Annotated[str, Meta(max_length=500)]
 
@@ -43,6 +44,20 @@ class NewProvider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return f"NewProvider({self.name})"
 
 
+class NewChannel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Secrets among the settings go into the vault, for this channel alone; one that is left out keeps the one there."""
+
+    name: ChannelName
+    kind: Annotated[str, Meta(max_length=32)]
+    settings: Annotated[
+        dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=4096)]],
+        Meta(max_length=32, extra_json_schema={"writeOnly": True}),
+    ] = {}
+
+    def __repr__(self) -> str:
+        return f"NewChannel({self.name})"
+
+
 class Trial(Struct, frozen=True, kw_only=True):
     """One tiny request to a provider. `fix` says what to do if it did not work."""
 
@@ -65,6 +80,10 @@ class Setup(Protocol):
     async def remove_provider(self, by: str, name: str) -> None: ...
 
     async def try_provider(self, new: NewProvider) -> Trial: ...
+
+    async def save_channel(self, by: str, new: NewChannel) -> None: ...
+
+    async def remove_channel(self, by: str, name: str) -> None: ...
 
     async def change(self, by: str, changes: Mapping[str, Setting]) -> None: ...
 

@@ -1,11 +1,16 @@
 """What a Matrix channel is called and what it needs. The library is loaded when somebody has one."""
 
 from palyra.channels.contract import Connector, Given, Kind, Setting
+from palyra.domain.errors import Unavailable
 
 
 def _make(given: Given) -> Connector:
-    from palyra.channels.matrix.connector import Matrix
-
+    try:
+        from palyra.channels.matrix.connector import Matrix
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "nio":
+            raise
+        raise Unavailable("matrix-nio is not installed: pip install 'palyra[channels]'") from error
     return Matrix(given)
 
 

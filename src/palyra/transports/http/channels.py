@@ -12,6 +12,7 @@ from palyra.journal.channel_outbox import Reply
 from palyra.journal.channel_people import Pairing, Person
 from palyra.journal.channels import Message
 from palyra.runtime.channels.shapes import ChannelStatus, Invitation, Place, Preview, Trace
+from palyra.runtime.setup import NewChannel
 from palyra.transports.http.calls import Answer, Call, Count, Input, Limit, Nothing, Upload, ok
 from palyra.transports.http.routes import Gives, Route, Takes
 
@@ -227,6 +228,18 @@ async def router(call: Call[Nothing, Pause]) -> Answer:
     return ok(ChannelList(await call.parts.late_channels.now.listing()))
 
 
+async def save(call: Call[Nothing, NewChannel]) -> Answer:
+    await call.parts.setup.save_channel(call.principal, call.body)
+    await call.parts.reload_config()
+    return ok(await call.parts.late_channels.now.status(call.body.name), 201)
+
+
+async def remove(call: Call[Nothing, Nothing]) -> Answer:
+    await call.parts.setup.remove_channel(call.principal, call.path["channel"])
+    await call.parts.reload_config()
+    return ok(ChannelList(await call.parts.late_channels.now.listing()))
+
+
 async def status(call: Call[Nothing, Nothing]) -> Answer:
     return ok(await call.parts.late_channels.now.status(call.path["channel"]))
 
@@ -277,6 +290,10 @@ def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
 CHANNELS: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/channels", summary="channels: their connections, rules and counts", handler=listing,
           gives=_json(ChannelList)),
+    Route(method="POST", path="/v1/channels", summary="add a channel, or change its settings; secrets go into the vault",
+          handler=save, scope="owner", body=NewChannel, gives=_json(ChannelStatus, 201), errors=(409,)),
+    Route(method="DELETE", path=_ONE, summary="remove a channel; what was said there stays", handler=remove, scope="owner",
+          gives=_json(ChannelList), errors=(404,)),
     Route(method="GET", path="/v1/channels/kinds", summary="kinds of channels and what each needs", handler=kinds,
           gives=_json(KindList)),
     Route(method="GET", path="/v1/channels/messages", summary="messages that came in, newest first", handler=messages,
