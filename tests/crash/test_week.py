@@ -15,6 +15,7 @@ from tests.crash.week_story import (
     AHEAD,
     AHEAD_BY,
     BEGIN,
+    BOUNDED,
     CLASSES,
     DAY,
     DAY_TOKENS,
@@ -114,6 +115,7 @@ def test_every_task_is_done_or_waits_for_its_time(week: Any) -> None:
 def test_usage_agrees_with_the_tapes_to_the_token(week: Any) -> None:
     assert week["spent"] == week["tapes"]["spent"]
     assert week["ledger"]["ever"] == week["spent"][1] > 0
+    assert week["ledger"]["bounded"] == week["by schedule"][BOUNDED]
     assert sum(week["days"].values()) == week["spent"][0]
     assert week["tapes"]["kinds"]["session.compacted"] >= 3
 

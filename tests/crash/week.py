@@ -25,7 +25,7 @@ from palyra.journal import approvals, candidates, segment_walk, segments, sqlite
 from palyra.journal.database import Tx
 from palyra.journal.usage import Asked
 from tests.crash.harness import Points, arm
-from tests.crash.week_story import DAY, HOUR, MINUTE, PRICES, SETTINGS, WINDOW, Life, Week, WeekClock, WeekModel
+from tests.crash.week_story import BOUNDED, DAY, HOUR, MINUTE, PRICES, SETTINGS, WINDOW, Life, Week, WeekClock, WeekModel
 from tests.faults import FullDisk
 from tests.inprocess import daemon
 
@@ -57,7 +57,7 @@ class Armed(Points):
 
 async def accounts(d: Daemon) -> dict[str, Any]:
     """Everything that must add up, read from the rows and from the tapes."""
-    state = await d.budgets.states(Spender(principal=OWNER))
+    state = await d.budgets.states(Spender(principal=OWNER, schedule_id=BOUNDED))
     found = await d.db.read(_rows)
     folder = segments.folder_of(d.journal_path)
     found["tapes"] = await d.db.read(lambda tx: _tapes(tx, folder))
@@ -83,6 +83,7 @@ def _rows(tx: Tx) -> dict[str, Any]:
         "learned": [[each.state, each.content, each.automatic] for each in learned],
         "remembered": [row[0] for row in tx.all("SELECT text FROM memory_items")],
         "days": {row.group: row.input_tokens + row.output_tokens for row in usage.grouped(tx, "day", Asked())},
+        "by schedule": {row.group: row.input_tokens + row.output_tokens for row in usage.grouped(tx, "schedule", Asked())},
         "uploads": tx.all(
             """SELECT count(*) FROM artifacts JOIN sessions USING (session_id) WHERE sessions.key LIKE 'uploads %'
             AND artifacts.created_ms < :before""",

@@ -327,3 +327,19 @@ def test_a_question_about_a_budget_times_out_like_any_other(tmp_path: Path) -> N
             assert "nobody answered in time" in body(end)["message"]
 
     asyncio.run(scenario())
+
+
+def test_a_limit_that_was_passed_before_it_was_set_is_told_when_it_stops_somebody(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        turns: dict[str, Sequence[Turn]] = {"hello": [Turn(text="first")], "more": [Turn(text="second")]}
+        async with daemon(tmp_path, turns) as opened:
+            where = await session(opened)
+            await finished(opened, await say(opened, where, "hello"))
+            await opened.budgets.put("late", Terms(tokens=100), OWNER)
+            for _ in range(2):
+                assert (await finished(opened, await say(opened, where, "more"))).kind == "run.failed"
+            await opened.db.write(lambda tx: None)
+            (told,) = (await opened.notices.listing(OWNER)).notices
+            assert "is used up" in told.text
+
+    asyncio.run(scenario())

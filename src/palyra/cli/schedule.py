@@ -157,14 +157,18 @@ def _cost(forecast: _Forecast | None) -> str:
         return ""
     times = words.counted(forecast.firings_a_month, "time", "times")
     if not forecast.firings_a_month:
-        each = f"; {forecast.tokens_a_run} tokens each, by its last {words.counted(forecast.runs, 'run', 'runs')}"
+        each = f"; {forecast.tokens_a_run} tokens each, by its last {_runs(forecast)}"
         return "not by the clock" + (each if forecast.runs else "")
     if not forecast.runs:
         return f"{times} in thirty days; its cost is known after the first run"
     return (
         f"{times} in thirty days, {forecast.tokens_a_run} tokens each, "
-        f"${forecast.cost_microusd_a_month / 1e6:.2f} together by its last {words.counted(forecast.runs, 'run', 'runs')}"
+        f"${forecast.cost_microusd_a_month / 1e6:.2f} together by its last {_runs(forecast)}"
     )
+
+
+def _runs(forecast: _Forecast) -> str:
+    return "run" if forecast.runs == 1 else f"{forecast.runs} runs"
 
 
 @verb(schedule, "show", help="Show one schedule: next times, forecast, last firings.")

@@ -178,6 +178,8 @@ class Budgets:
             return True
         if spent < ceiling:
             return not held
+        # What was spent before the limit was set, or before the daemon started, has passed it unnoticed.
+        self._warn(limit, key, spent)
         used = f"{described(limit)} is used up: {amount(spent, limit.unit)} were spent"
         if limit.terms.then == "block":
             how = "raise budgets.tokens or budgets.usd" if limit.source == "run" else "raise it with `palyra usage budgets set`"
