@@ -86,7 +86,7 @@ def test_schedules_their_failures_and_the_notices_of_them_stay_text(somebody: Pe
     expect(table.get_by_role("link", name="tidy")).to_contain_text("⟨202E⟩")
     unharmed(page)
     page.goto(f"{somebody.daemon.url}/#/schedules/{made['schedule']['schedule_id']}")
-    expect(page.locator(".output").first).to_contain_text("⟨202E⟩")
+    expect(page.locator(".says")).to_contain_text("⟨202E⟩")
     expect(page.get_by_role("heading", level=1)).to_contain_text(YES[:20])
     unharmed(page)
     somebody.daemon.post(f"/v1/schedules/{failing['schedule']['schedule_id']}/run")

@@ -40,7 +40,7 @@ export function One({ id }: { id: string }): VNode {
         <Sure words="Remove…" question="It is gone, with what it was allowed to do. Runs that are under way go on, and its conversations stay." yes="Remove it" disabled={busy} onYes={() => void attempt(async () => { await remove(path); go("schedules"); }, "It is removed.")} />
       </div>
       {once.value?.id === id && <Secret id={id} secret={once.value.secret} />}
-      <Part id="says" title="What it says then"><Output label="to the agent" text={visible(schedule.text)} /></Part>
+      <Part id="says" title="What it says then"><blockquote class="says" tabIndex={0}><bdi>{visible(schedule.text)}</bdi></blockquote></Part>
       <Part id="coming" title="What comes">
         {state === "active" ? <Coming shown={found.value} /> : <p>{state === "paused" ? "It is paused: nothing comes until you resume it." : "It is over: what was to happen once has happened."}</p>}
         {schedule.trigger.on === "webhook" && !once.value && <Called id={id} />}
