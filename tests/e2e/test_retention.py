@@ -11,6 +11,7 @@ from palyra.app import Daemon
 from palyra.domain.errors import Conflict, NotFound
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.journal import retention, sqlite_files, workspace
+from palyra.journal import schedules as schedule_rows
 from palyra.journal.segments import folder_of
 from palyra.journal.sessions import Session
 from palyra.journal.verify import Report
@@ -312,6 +313,31 @@ def test_what_is_named_while_it_is_looked_at_is_not_removed(tmp_path: Path) -> N
         await finished(d, await say(d, where, "again", attachments=(Attaching(artifact=sent.artifact, name="f.txt"),)))
         assert await d.db.write(lambda tx: retention.forget(tx, found, now)) == 0
         assert await d.db.read(lambda tx: workspace.artifact(tx, where.session_id, sent.artifact)) is not None
+
+    permit_all(tmp_path)
+    in_daemon(tmp_path, TALKING, scenario)
+
+
+def test_what_a_branch_in_a_segment_names_or_a_firing_waits_for_is_not_removed(tmp_path: Path) -> None:
+    async def scenario(d: Daemon) -> None:
+        parent = await talked(d)
+        keep = d.enclosures.attachments.keep
+        named = await keep(OWNER, parent.session_id, "named.txt", b"named" * 100)
+        branch = await d.sessions.branch(OWNER, parent.session_id, None, "")
+        attaching = Attaching(artifact=named.artifact, name="named.txt")
+        await finished(d, await say(d, branch, "again", attachments=(attaching,)))
+        await put_away(d, branch)
+        other = await talked(d)
+        awaited = await keep(OWNER, other.session_id, "webhook", b"awaited" * 100)
+        await d.db.write(
+            lambda tx: schedule_rows.add_firing(
+                tx, d.clock.new_id(), 1, "due", "", artifact=awaited.artifact, session_id=other.session_id
+            )
+        )
+        await d.db.write(lambda tx: tx.run("UPDATE artifacts SET created_ms = 1"))
+        assert (await d.retention.clean()).artifacts == 0
+        await d.retention.restore(OWNER, branch.session_id)
+        await finished(d, await say(d, branch, "again", attachments=(attaching,)))
 
     permit_all(tmp_path)
     in_daemon(tmp_path, TALKING, scenario)

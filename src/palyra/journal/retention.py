@@ -81,15 +81,23 @@ def with_artifacts(tx: Tx, before_ms: int) -> list[str]:
 
 
 def unused(tx: Tx, session_id: str, before_ms: int) -> Unused:
-    """A branch names what its ancestors have, so the tapes of all branches are read as well."""
+    """A branch names what its ancestors have, so the tapes of all branches are read as well.
+
+    One that lies in a segment cannot be read here: while there is one, nothing is unused. Neither is what a webhook brought for a
+    firing that has not begun.
+    """
     rows = tx.all(
-        "SELECT artifact_id, length(body) FROM artifacts WHERE session_id = :id AND created_ms < :before",
+        """SELECT artifact_id, length(body) FROM artifacts WHERE session_id = :id AND created_ms < :before
+            AND artifact_id NOT IN (SELECT artifact FROM firings WHERE state IN ('due', 'queued', 'started'))""",
         id=session_id,
         before=before_ms,
     )
     left = {str(artifact_id): int(size) for artifact_id, size in rows}
     upto: dict[str, int] = {}
-    for tape in _family(tx, session_id):
+    family = _family(tx, session_id)
+    if any(_lies_in_segment(tx, tape) for tape in family):
+        left = {}
+    for tape in family if left else ():
         seq = 0
         while page := tx.all(
             "SELECT seq, body FROM entries WHERE tape = :tape AND seq > :seq ORDER BY seq LIMIT :limit",
@@ -103,6 +111,10 @@ def unused(tx: Tx, session_id: str, before_ms: int) -> Unused:
             seq = int(page[-1][0])
         upto[tape] = seq
     return Unused(session_id=session_id, artifacts=left, upto=upto)
+
+
+def _lies_in_segment(tx: Tx, session_id: str) -> bool:
+    return tx.one("SELECT 1 FROM sessions WHERE session_id = :id AND segment_id <> ''", id=session_id) is not None
 
 
 def _family(tx: Tx, session_id: str) -> list[str]:
