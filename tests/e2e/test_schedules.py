@@ -16,7 +16,7 @@ from palyra.models.scripted import Script, ScriptedModel, Turn
 from palyra.runtime.schedule_verbs import NewSchedule
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
-from tests.faults import asked, eventually, pending
+from tests.faults import FullDisk, asked, at_commit, eventually, on_full_disk, pending
 from tests.inprocess import body, entries, kinds, say, session
 from tests.journals import run
 from tests.scheduling import add, firings, moment, pass_time, set_clock, settle, shown, timed
@@ -374,3 +374,21 @@ def test_a_schedule_whose_session_was_archived_goes_on_in_another(tmp_path: Path
             assert after[0].session_id != after[1].session_id
 
     run(inside())
+
+
+def test_a_run_whose_end_could_not_be_noted_on_a_full_disk_is_noted_at_the_next_firing(tmp_path: Path) -> None:
+    async def scenario(d: Daemon, disk: FullDisk) -> None:
+        made = await add(d, "webhook")
+        schedule_id = made.schedule.schedule_id
+        at_commit(d, "run.completed", disk.fill)
+        await d.timekeeping.schedules.run(OWNER, schedule_id)
+        await eventually(lambda: disk.failed, "something could not be written")
+        await eventually(lambda: not d.runs.working, "the run is over")
+        disk.full = False
+        await d.db.write(lambda tx: None)
+        await settle(d)
+        await d.timekeeping.schedules.run(OWNER, schedule_id)
+        await settle(d)
+        assert [each.state for each in await firings(d, schedule_id)] == ["done", "done"]
+
+    on_full_disk(tmp_path, {"look around": [Turn(text=("done",))]}, scenario, "[memory]\nembeddings = false\n")

@@ -120,6 +120,8 @@ class Before(Struct, frozen=True):
     own: RunRow | None
     busy: tuple[RunRow, ...]
     queued: int
+    # Runs that have ended while their firings do not say so: the store could not take it when they did.
+    over: tuple[str, ...] = ()
 
 
 def before(tx: Tx, firing: Firing) -> Before:
@@ -127,7 +129,8 @@ def before(tx: Tx, firing: Firing) -> Before:
     others = [each for each in rows.open_firings(tx, firing.schedule_id) if each.due_ms != firing.due_ms]
     found = [runs.find(tx, each.run_id) for each in others if each.state == "started" and each.run_id]
     busy = tuple(run for run in found if run is not None and run.state not in run_state.TERMINAL)
-    return Before(own, busy, sum(each.state == "queued" for each in others))
+    over = tuple(run.run_id for run in found if run is not None and run.state in run_state.TERMINAL)
+    return Before(own, busy, sum(each.state == "queued" for each in others), over)
 
 
 def prepare(tx: Tx, schedule: Schedule, firing: Firing, session_id: str) -> None:

@@ -73,6 +73,8 @@ class Scheduler:
     async def _launch(self, schedule: Schedule, firing: Firing) -> None:
         before = await self._db.read(partial(steps.before, firing=firing))
         run_id = steps.run_id_of(firing.schedule_id, firing.due_ms)
+        for over in before.over:
+            await self._queue.enqueue(steps.ENDED, {"run_id": over}, key=over, again=True)
         if before.own is not None:
             await self._mark(firing, "started", run_id=run_id, session_id=before.own.session_id)
             self._watch(run_id, schedule)
