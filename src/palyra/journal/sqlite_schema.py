@@ -416,7 +416,7 @@ MIGRATIONS = (
         10,
         "learning",
         (
-            # What was learned, whole in `body`; the other columns are what is asked for. `doing`: files are being brought into line.
+            # What was learned, whole in `body`; the other columns are what is asked for. `doing`: files are being brought in line.
             """CREATE TABLE candidates (
                 candidate_id TEXT PRIMARY KEY,
                 owner TEXT NOT NULL,

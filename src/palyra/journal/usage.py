@@ -1,4 +1,4 @@
-"""What models were asked and what it cost, summed by whatever one asks about. Every row here is an entry of the tape, in numbers."""
+"""What models were asked and what it cost, summed by whatever one asks about. Every row here is an entry of a tape in numbers."""
 
 from datetime import UTC, datetime
 from typing import Literal

@@ -120,7 +120,7 @@ class Shelf:
         return await self._off(lambda: self._skills.look(source, generated=generated))
 
     async def install(self, by: str, source: Source, confirm: str, *, generated: bool = False) -> ShownSkill:
-        """Install or update what was confirmed by its digest. What the daemon wrote itself is `generated`: nobody vouches for it."""
+        """Install or update what was confirmed by its digest. What the daemon wrote itself is `generated`: nobody vouches."""
         if not confirm:
             raise InvalidInput("say what is confirmed: the digest of the proposal")
         before = dict[str, Record]()
