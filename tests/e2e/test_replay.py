@@ -135,7 +135,9 @@ def test_two_hundred_recorded_runs_of_all_kinds_are_replayed_identically_and_wit
     assert different == {}
     assert runs_in(recorded) >= 200
     kinds = Counter(entry.kind for each in recorded for entry in each.own)
-    of_runs = {kind for kind in events.KINDS if kind.split(".")[0] in ("run", "input", "route", "model", "tool", "approval")} - {"model.used"}
+    of_runs = {kind for kind in events.KINDS if kind.split(".")[0] in ("run", "input", "route", "model", "tool", "approval")} - {
+        "model.used"
+    }
     assert of_runs <= set(kinds)
     assert {"session.ruled", "session.reset", "session.branched", "session.compacted", "session.restored"} <= set(kinds)
 
