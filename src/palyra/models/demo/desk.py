@@ -20,6 +20,7 @@ _FROM_THE_DAEMON = (
     "[note from the daemon]",
     "[summary of the conversation",
     "Continue exactly where you stopped",
+    "What you remember from earlier, which may help",
     "<context_references>",
     "<attachments>",
     "[attached: ",
