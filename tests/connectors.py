@@ -260,6 +260,7 @@ WORLDS: dict[str, str] = {
     "loopback": "tests.connectors:loopback_world",
     "matrix": "tests.matrix_world:matrix",
     "telegram": "tests.telegram_world:telegram",
+    "slack": "tests.slack_world:world",
     "webhook": "tests.webhook_world:webhook",
 }
 

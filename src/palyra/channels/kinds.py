@@ -10,6 +10,7 @@ _KINDS = {
     "discord": "palyra.channels.discord.kind:KIND",
     "loopback": "palyra.channels.loopback:KIND",
     "matrix": "palyra.channels.matrix.kind:KIND",
+    "slack": "palyra.channels.slack.kind:KIND",
     "telegram": "palyra.channels.telegram.kind:KIND",
     "webhook": "palyra.channels.webhook:KIND",
 }
