@@ -418,6 +418,44 @@ def test_nothing_is_read_by_itself_where_learning_is_off_and_still_on_demand(tmp
     run_loop(scenario())
 
 
+def test_switched_off_while_it_runs_nothing_is_read_and_switched_on_again_what_was_said_meanwhile_is(tmp_path: Path) -> None:
+    clock = Hurried()
+
+    async def scenario() -> None:
+        d = await opened(tmp_path, clock, '[healing]\nmode = "disabled"\n')
+
+        async def switch(enabled: bool) -> None:
+            config.set_value(d.home, "learning.enabled", str(enabled).lower())
+            assert (await app.reload_config(d, {})).live == ("learning.enabled",)
+
+        try:
+            where = await session(d)
+            await told(d, "Our staging host is stage7.example.", where=where)
+            await settled_tasks(d, clock, FEED_MS)
+            await eventually_true(lambda: waiting(d), ["Our staging host is stage7.example."])
+            await told(d, "Our wiki is at wiki.example/start.", where=where)
+            await settled_tasks(d, clock, FEED_MS)
+            # One waits for its cooldown, the other for the next half minute: neither is read now.
+            await switch(enabled=False)
+            await told(d, "Our printer host is ink2.example.")
+            await settled_tasks(d, clock, 5 * 60_000)
+            assert await waiting(d) == ["Our staging host is stage7.example."]
+            await switch(enabled=True)
+            await settled_tasks(d, clock, FEED_MS)
+            await settled_tasks(d, clock, 5 * 60_000)
+            hosts = ("Our staging host is stage7.example.", "Our printer host is ink2.example.")
+            wanted = {*hosts, "Our wiki is at wiki.example/start."}
+
+            async def found() -> set[str]:
+                return set(await waiting(d))
+
+            await eventually_true(found, wanted)
+        finally:
+            await d.close()
+
+    run_loop(scenario())
+
+
 def test_only_a_finished_run_of_ones_own_is_reflected_on(tmp_path: Path) -> None:
     async def scenario(d: Daemon) -> None:
         run_id = await told(d, "Hello.")

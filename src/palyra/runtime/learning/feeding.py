@@ -47,8 +47,10 @@ class Feeder:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        while self._due and self._settings.enabled:
+        while self._due:
             await self._clock.sleep(FEED_MS)
+            if not self._settings.enabled:
+                return
             self._due = False
             try:
                 self._due = await self._db.write(self._feed) or self._due

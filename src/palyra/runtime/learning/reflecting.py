@@ -94,6 +94,9 @@ class Reflecting:
 
     async def work(self, task: Task) -> None:
         """The handler of the queue's tasks: one session, not more often than the cooldown lets it."""
+        if not self._settings.enabled:
+            # It was switched off after this was queued.
+            raise NotNow(self._settings.cooldown_ms)
         session_id = str(task.payload["session_id"])
         last_ms = await self._db.read(lambda tx: candidates.reflected_ms(tx, session_id))
         left_ms = last_ms + self._settings.cooldown_ms - self._clock.now_ms()
