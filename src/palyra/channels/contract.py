@@ -223,6 +223,8 @@ class Given:
     settings: Mapping[str, str]
     # A wall clock in milliseconds, for signatures and the like.
     now_ms: Callable[[], int]
+    # A page of HTML as text, without what its reader would not see.
+    readable: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, kw_only=True)
