@@ -1,4 +1,4 @@
-"""Adding a channel over HTTP: what is wrong changes nothing, secrets go into the vault and never out, and it takes effect at once."""
+"""Adding a channel over HTTP: what is wrong changes nothing, secrets go into the vault and never out, and it works at once."""
 
 from collections.abc import Iterator
 

@@ -1,0 +1,51 @@
+// Every channel with how it is: connected or not, what is under way, what could not be delivered.
+import type { VNode } from "preact";
+import { get, post } from "../core/api";
+import { href } from "../core/router";
+import { ago, count, visible } from "../core/words";
+import { useFresh } from "../ui/fresh";
+import { useAttempt, useLoaded, usePulse } from "../ui/page";
+import { Badge, Empty, Problem } from "../ui/parts";
+import { NEWS, PULSE_MS, stateOf } from "./words";
+import type { ChannelList, ChannelStatus } from "../types";
+
+export function All(): VNode {
+  const found = useLoaded(() => get<ChannelList>("/v1/channels"), [useFresh(NEWS), usePulse(PULSE_MS)]);
+  const { error, busy, attempt } = useAttempt();
+  const rows = found.value?.channels ?? [];
+  const hold = (paused: boolean) => attempt(async () => { await post("/v1/channels/router", { paused }); found.again(); }, paused ? "All channels are paused." : "Channels go on.");
+  return (
+    <>
+      <Problem text={found.error || error} />
+      {!found.value ? !found.error && <p role="status">Loading…</p> : !rows.length ? (
+        <Empty><p>There is none. A channel lets you, and whom you admit, talk to Palyra in a chat: Discord, Slack, Telegram, Matrix, e-mail, or a program of your own.</p></Empty>
+      ) : (
+        <>
+          <ul class="cards" aria-label="Channels">{rows.map((each) => <Card key={each.name} it={each} />)}</ul>
+          <div class="row">
+            <button type="button" class="quiet small" disabled={busy} onClick={() => void hold(true)}>Refuse everything for now</button>
+            <button type="button" class="quiet small" disabled={busy} onClick={() => void hold(false)}>Hear messages again</button>
+            <span class="hint">On all channels at once.</span>
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function Card({ it }: { it: ChannelStatus }): VNode {
+  const [tone, words] = stateOf(it);
+  const of = (...names: string[]) => names.reduce((sum, name) => sum + (it.messages?.[name] ?? 0), 0);
+  const dead = it.outbox?.dead ?? 0;
+  return (
+    <li class="card">
+      <div class="row"><a href={href("channels", "at", it.name)}><strong>{it.name}</strong></a><span class="hint">{it.kind}</span><Badge tone={tone}>{words}</Badge>{dead > 0 && <a href={href("channels", "dead")}><Badge tone="bad">{count(dead)} not delivered</Badge></a>}</div>
+      <p class="hint">
+        {it.connection.account && <>as <bdi class="mono breaks">{visible(it.connection.account)}</bdi> · </>}
+        {count(of("answered"))} answered · {count(of("received", "held", "queued"))} under way · {count(of("refused", "failed"))} refused or failed
+        {it.connection.heard_ms ? <> · last sign of life {ago(it.connection.heard_ms)}</> : null}
+      </p>
+      {it.connection.detail && it.connection.state !== "connected" && <p class="breaks">{visible(it.connection.detail)}</p>}
+    </li>
+  );
+}

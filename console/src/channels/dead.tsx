@@ -1,0 +1,35 @@
+// Replies that could not be delivered: why, to whom, and another try.
+import type { VNode } from "preact";
+import { get, post } from "../core/api";
+import { href } from "../core/router";
+import { visible } from "../core/words";
+import { useFresh } from "../ui/fresh";
+import { useAttempt, useLoaded, usePulse } from "../ui/page";
+import { Problem } from "../ui/parts";
+import { ReplyCard } from "./messages";
+import { NEWS, PULSE_MS } from "./words";
+import type { DeadLetters } from "../types";
+
+export function Dead(): VNode {
+  const found = useLoaded(() => get<DeadLetters>("/v1/channels/dead"), [useFresh(NEWS), usePulse(PULSE_MS)]);
+  const { error, busy, attempt } = useAttempt();
+  const rows = found.value?.replies ?? [];
+  const again = (id: string) => attempt(async () => { await post(`/v1/channels/dead/${id}/replay`); found.again(); }, "It is sent again.");
+  return (
+    <>
+      <Problem text={found.error || error} />
+      {found.value && !rows.length && <p class="hint">Everything was delivered.</p>}
+      <ul class="cards" aria-label="Dead letters">
+        {rows.map((each) => (
+          <ReplyCard key={each.number} it={each}>
+            <div class="row">
+              <button type="button" disabled={busy} onClick={() => void again(each.reply_id)}>Send it again</button>
+              <span class="hint mono breaks">{visible(each.conversation)}</span>
+              {each.message_id && <a href={href("channels", "messages", each.message_id)}>the message it answers</a>}
+            </div>
+          </ReplyCard>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,67 @@
+// One channel: its connection, a test message, its rules, what would become of a message, and ways to hold or remove it.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, remove } from "../core/api";
+import { go, href } from "../core/router";
+import { count, visible, when } from "../core/words";
+import { TextField } from "../ui/form";
+import { useFresh } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { Badge, Problem } from "../ui/parts";
+import { RoutePreview } from "./preview";
+import { RulesForm } from "./rules";
+import { MESSAGES, NEWS, PULSE_MS, stateOf } from "./words";
+import type { ChannelStatus, Message, Tested } from "../types";
+
+export function One({ name }: { name: string }): VNode {
+  const path = `/v1/channels/${encodeURIComponent(name)}`;
+  const found = useLoaded(() => get<ChannelStatus>(path), [name, useFresh(NEWS), usePulse(PULSE_MS)]);
+  const { error, busy, attempt } = useAttempt();
+  const it = found.value;
+  if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}<p><a href={href("channels")}>All channels</a></p></>;
+  const [tone, words] = stateOf(it);
+  const act = (verb: string, said: string) => attempt(async () => { await post(path, { verb }); found.again(); }, said);
+  return (
+    <>
+      <p class="row"><a href={href("channels")}>All channels</a><span class="hint">{it.kind}</span><Badge tone={tone}>{words}</Badge></p>
+      <Problem text={found.error || error} />
+      {it.connection.detail && it.connection.state !== "connected" && <p class="notice warn breaks" role="status">{visible(it.connection.detail)}</p>}
+      <dl class="facts">
+        <dt>account</dt><dd class="breaks"><bdi>{visible(it.connection.account || "not known yet")}</bdi></dd>
+        {it.connection.place && <><dt>at</dt><dd class="breaks">{visible(it.connection.place)}</dd></>}
+        <dt>connected</dt><dd>{count(it.connection.connects ?? 0)} times{it.connection.since_ms ? `, so since ${when(it.connection.since_ms)}` : ""}</dd>
+        <dt>messages</dt><dd>{Object.entries(it.messages ?? {}).map(([state, many]) => `${count(many)} ${MESSAGES[state as Message["state"]]?.[1] ?? state}`).join(", ") || "none yet"}</dd>
+      </dl>
+      <div class="row">
+        {it.paused ? <button type="button" class="small" disabled={busy} onClick={() => void act("resume", "It goes on.")}>Resume</button> : <button type="button" class="small" disabled={busy} onClick={() => void act("pause", "It is paused.")}>Pause</button>}
+        {it.enabled && <button type="button" class="quiet small" disabled={busy} onClick={() => void act("reconnect", "It is connected anew.")}>Connect anew</button>}
+        <Sure words="Remove…" question={`Remove ${it.name} from the settings? What was said there stays, and so do its secrets in the vault.`} yes="Remove it" disabled={busy}
+          onYes={() => void attempt(async () => { await remove(path); go("channels"); }, `${it.name} is removed.`)} />
+      </div>
+      <Test path={path} />
+      <RulesForm key={JSON.stringify(it.rules)} channel={it} onSaved={found.again} />
+      <RoutePreview path={path} rules={it.rules} />
+    </>
+  );
+}
+
+function Test({ path }: { path: string }): VNode {
+  const [conversation, setConversation] = useState("");
+  const [text, setText] = useState("This is a test message.");
+  const [tested, setTested] = useState<Tested | undefined>();
+  const { error, busy, attempt } = useAttempt();
+  const ask = () => attempt(async () => { setTested(undefined); setTested(await post<Tested>(`${path}/test`, { conversation: conversation.trim(), text })); });
+  return (
+    <Part id="test" title="Try it">
+      <form class="form" aria-label="Try it" onSubmit={(event) => { event.preventDefault(); void ask(); }}>
+        <div class="row fields">
+          <TextField label="Conversation" mono value={conversation} onInput={setConversation} hint="Where a test message is sent; empty: only ask who we are there." />
+          <TextField label="Test message" value={text} onInput={setText} />
+        </div>
+        <Problem text={error} />
+        {tested && <p class="notice good" role="status">It works: we are <bdi class="mono">{visible(tested.me.account)}</bdi>{tested.me.place && ` on ${visible(tested.me.place)}`}.{tested.reply_id && " The message is under way."}</p>}
+        <button type="submit" disabled={busy}>{busy ? "Asking…" : conversation.trim() ? "Send the test message" : "Ask who we are"}</button>
+      </form>
+    </Part>
+  );
+}

@@ -1,0 +1,115 @@
+// Who waits to be admitted, who was, and whose identity they are. A yes is a deliberate click; what somebody calls themselves is only text.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { get, post } from "../core/api";
+import { ago, visible, when } from "../core/words";
+import { SelectField, TextField } from "../ui/form";
+import { useFresh } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { Badge, Problem } from "../ui/parts";
+import { Table } from "../ui/table";
+import { NEWS, PULSE_MS } from "./words";
+import type { ChannelList, Invitation, Pairing, PairingList, People as PeopleList, Person } from "../types";
+
+const DAY_MS = 86_400_000;
+const LENGTHS = [["0", "until it is taken back"], [String(DAY_MS), "for a day"], [String(30 * DAY_MS), "for thirty days"]] as const;
+
+export function People(): VNode {
+  const news = [useFresh(NEWS), usePulse(PULSE_MS)];
+  const waiting = useLoaded(() => get<PairingList>("/v1/channels/pairings"), news);
+  const people = useLoaded(() => get<PeopleList>("/v1/channels/people"), news);
+  const { error, busy, attempt } = useAttempt();
+  const [length, setLength] = useState<string>("0");
+  const again = () => { waiting.again(); people.again(); };
+  const settle = (which: string, verb: "approve" | "deny", said: string) => attempt(async () => {
+    await post("/v1/channels/pairings", { which, verb, ...(verb === "approve" ? { for_ms: Number(length) } : {}) });
+    again();
+  }, said);
+  const asking = (waiting.value?.pairings ?? []).filter((each) => each.kind === "request");
+  const rows = people.value?.people ?? [];
+  return (
+    <>
+      <Problem text={waiting.error || people.error || error} />
+      <Part id="asking" title="Who wants to be admitted">
+        <SelectField label="A yes holds" value={length} options={LENGTHS} onChoose={setLength} />
+        {!asking.length && <p class="hint">Nobody waits. A stranger who writes to Palyra directly gets a code and appears here.</p>}
+        <ul class="cards" aria-label="Pairing requests">{asking.map((each) => <Asking key={each.pairing_id} it={each} busy={busy} onSettle={(verb, said) => void settle(each.pairing_id, verb, said)} />)}</ul>
+        <ByCode busy={busy} onEnter={(code) => settle(code, "approve", "Admitted.")} />
+        <Inviting />
+      </Part>
+      <Part id="people" title="People">
+        {!rows.length ? <p class="hint">Nobody has written yet.</p> : (
+          <Table label="People" rows={rows} keyOf={(each) => `${each.connector}/${each.sender}`} columns={[
+            { key: "who", words: "Who", draw: (each) => <><bdi>{visible(each.display || each.sender)}</bdi> <span class="hint mono breaks">{visible(`${each.connector}/${each.sender}`)}</span></>, by: (each) => each.display || each.sender },
+            { key: "state", words: "Standing", draw: (each) => <Standing it={each} />, by: (each) => each.principal || String(each.paired_ms ?? 0) },
+            { key: "seen", words: "Last wrote", draw: (each) => (each.seen_ms ? ago(each.seen_ms) : "never"), by: (each) => each.seen_ms ?? 0, numeric: true },
+            { key: "do", words: "Change", draw: (each) => <Change it={each} onChanged={again} /> },
+          ]} />
+        )}
+      </Part>
+    </>
+  );
+}
+
+function Asking({ it, busy, onSettle }: { it: Pairing; busy: boolean; onSettle: (verb: "approve" | "deny", said: string) => void }): VNode {
+  return (
+    <li class="card">
+      <div class="row"><strong><bdi>{visible(it.display || it.sender || "somebody")}</bdi></strong><Badge>{it.connector}</Badge><span class="hint">asked {ago(it.created_ms)}, until {when(it.expires_ms)}</span></div>
+      <p class="hint">account <span class="mono breaks">{visible(it.sender ?? "")}</span>. Names can be chosen freely: compare the code with them if you are not sure who it is.</p>
+      <div class="row">
+        <button type="button" class="yes" disabled={busy} onClick={() => onSettle("approve", "Admitted.")}>Admit</button>
+        <button type="button" class="no" disabled={busy} onClick={() => onSettle("deny", "Not admitted.")}>Do not admit</button>
+      </div>
+    </li>
+  );
+}
+
+function ByCode({ busy, onEnter }: { busy: boolean; onEnter: (code: string) => Promise<boolean> }): VNode {
+  const [code, setCode] = useState("");
+  return (
+    <form class="form" aria-label="By code" onSubmit={(event) => { event.preventDefault(); void onEnter(code.trim()).then((good) => { if (good) setCode(""); }); }}>
+      <TextField label="Code that somebody gave you" mono value={code} onInput={setCode} />
+      <button type="submit" disabled={busy || !code.trim()}>Admit by code</button>
+    </form>
+  );
+}
+
+function Inviting(): VNode | null {
+  const found = useLoaded(() => get<ChannelList>("/v1/channels"));
+  const [channel, setChannel] = useState("");
+  const [made, setMade] = useState<Invitation | undefined>();
+  const { error, busy, attempt } = useAttempt();
+  const names = (found.value?.channels ?? []).map((each) => each.name);
+  const chosen = channel || names[0] || "";
+  if (!chosen) return null;
+  return (
+    <form class="form" aria-label="Invite" onSubmit={(event) => { event.preventDefault(); void attempt(async () => setMade(await post<Invitation>("/v1/channels/invitations", { channel: chosen }))); }}>
+      <SelectField label="Invite somebody on" value={chosen} options={names.map((each) => [each, each] as const)} onChoose={setChannel} />
+      <Problem text={error} />
+      {made && <p class="notice good" role="status">Whoever writes <code>pair {made.code}</code> on {made.channel} until {when(made.expires_ms)} is admitted. The code is shown only now.</p>}
+      <button type="submit" disabled={busy}>Make a code</button>
+    </form>
+  );
+}
+
+function Standing({ it }: { it: Person }): VNode {
+  if (it.principal) return <Badge tone="good">{visible(it.principal)}</Badge>;
+  const ended = it.paired_until_ms ? it.paired_until_ms < Date.now() : false;
+  if (it.revoked_ms) return <Badge tone="bad">taken back</Badge>;
+  if (!it.paired_ms || ended) return <Badge>{ended ? "ended" : "stranger"}</Badge>;
+  return <><Badge tone="good">paired</Badge>{it.paired_until_ms ? <span class="hint"> until {when(it.paired_until_ms)}</span> : null}</>;
+}
+
+function Change({ it, onChanged }: { it: Person; onChanged: () => void }): VNode {
+  const { error, busy, attempt } = useAttempt();
+  const change = (body: object, said: string) => void attempt(async () => { await post("/v1/channels/people", { channel: it.connector, sender: it.sender, ...body }); onChanged(); }, said);
+  const who = visible(it.display || it.sender);
+  return (
+    <div class="row">
+      {it.paired_ms && !it.revoked_ms ? <Sure words="Take back…" question={`${who} is then a stranger.`} yes="Take it back" disabled={busy} onYes={() => change({ verb: "revoke" }, "Taken back.")} /> : null}
+      {it.principal ? <Sure words="Not me…" question={`${who} then no longer acts as you.`} yes="It is not me" disabled={busy} onYes={() => change({ verb: "link", principal: "" }, "No longer linked.")} />
+        : <Sure words="This is me…" question={`Whoever uses the account ${visible(it.sender)} then acts as you, with all you may do.`} yes="It is me" tone="yes" disabled={busy} onYes={() => change({ verb: "link", principal: "user:owner" }, "Linked to you.")} />}
+      <Problem text={error} />
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+// What would become of a message if it came now, check by check. The daemon decides as it will then; nothing is done.
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { post, wordsOf } from "../core/api";
+import { visible } from "../core/words";
+import { CheckField, TextField } from "../ui/form";
+import { Part } from "../ui/page";
+import { Badge, Problem } from "../ui/parts";
+import type { palyra_runtime_channels_shapes_Preview as Preview, Rules } from "../types";
+
+const SOON_MS = 250;
+
+export function RoutePreview({ path, rules }: { path: string; rules: Rules }): VNode {
+  const [draft, setDraft] = useState({ sender: "", text: "", direct: false, everyone: false });
+  const [shown, setShown] = useState<Preview | undefined>();
+  const [wrong, setWrong] = useState("");
+  const set = (some: Partial<typeof draft>) => setDraft({ ...draft, ...some });
+  const asked = JSON.stringify(draft);
+  useEffect(() => {
+    if (!draft.sender.trim()) return setShown(undefined);
+    let stale = false;
+    const timer = setTimeout(() => {
+      post<Preview>(`${path}/preview`, { ...draft, sender: draft.sender.trim() }).then(
+        (found) => { if (!stale) { setShown(found); setWrong(""); } },
+        (failure: unknown) => { if (!stale) { setShown(undefined); setWrong(wordsOf(failure)); } },
+      );
+    }, SOON_MS);
+    return () => { stale = true; clearTimeout(timer); };
+  }, [asked, path, JSON.stringify(rules)]);
+  return (
+    <Part id="preview" title="What would become of a message">
+      <form class="form wide" aria-label="Route preview" onSubmit={(event) => event.preventDefault()}>
+        <div class="row fields">
+          <TextField label="From" mono value={draft.sender} onInput={(sender) => set({ sender })} hint="The sender, as the platform calls them." />
+          <TextField label="Text" value={draft.text} onInput={(text) => set({ text })} />
+        </div>
+        <CheckField label="Written to Palyra alone" checked={draft.direct} onChange={(direct) => set({ direct })} />
+        <CheckField label="Addresses everyone" checked={draft.everyone} onChange={(everyone) => set({ everyone })} />
+      </form>
+      <Problem text={wrong} />
+      <section class="foreseen" aria-label="Decision" aria-live="polite">{shown ? <Shown it={shown} /> : <p class="hint">Say who writes, and what: the decision is shown here as you type.</p>}</section>
+    </Part>
+  );
+}
+
+function Shown({ it }: { it: Preview }): VNode {
+  const { decision } = it;
+  return (
+    <>
+      <p class="row"><Badge tone={decision.accepted ? "good" : "warn"}>{decision.accepted ? "heard" : "refused"}</Badge><span>{decision.sentence}</span></p>
+      <ol class="plain-list" aria-label="Checks">
+        {(decision.checks ?? []).map((each) => <li key={each.reason}><span aria-hidden="true">{each.passed ? "✓" : "✗"}</span><span class="unseen">{each.passed ? "passed" : "refused"}:</span> <code>{each.reason}</code>{each.found && <span class="hint breaks"> {visible(each.found)}</span>}</li>)}
+      </ol>
+      <p class="hint breaks">Heard as <span class="mono">{visible(it.acts_as || it.principal)}</span> ({it.standing}), in the session <span class="mono">{visible(it.session_key)}</span>.</p>
+    </>
+  );
+}
