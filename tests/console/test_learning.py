@@ -40,12 +40,14 @@ def look(somebody: Person, candidate: dict[str, Any]) -> tuple[Page, Locator]:
 def test_a_fact_is_read_with_its_evidence_accepted_and_rolled_back(reviewer: Person) -> None:
     (candidate,) = learned(reviewer.daemon, "Our staging host is stage7.example.")
     page, shown = look(reviewer, candidate)
+    expect(page.get_by_role("link", name="Learning 1 open")).to_be_visible()
     expect(shown.get_by_role("list", name="Evidence")).to_contain_text("Our staging host is stage7.example.")
     expect(shown).to_contain_text("Remember it.")
     expect(shown).to_contain_text("found by rules")
     assert serious(page) == []
     shown.get_by_role("button", name="Accept", exact=True).click()
     expect(shown).to_contain_text("It is remembered")
+    expect(page.get_by_role("link", name="Learning", exact=True)).to_be_visible()
     # It stays in view, so that what was done can be taken back, and nothing else lies where the click was.
     expect(shown.get_by_role("button", name="Accept", exact=True)).to_have_count(0)
     found = reviewer.daemon.get(f"/v1/candidates/{candidate['candidate_id']}")["candidate"]

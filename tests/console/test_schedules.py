@@ -69,6 +69,8 @@ def test_while_a_time_is_typed_its_next_firings_are_shown_and_nothing_is_saved(p
     when.fill("daily at 9")
     form.get_by_label("Time zone").fill("Mars/Olympus")
     expect(form.get_by_text("is not a time zone")).to_be_visible()
+    expect(form.get_by_label("Time zone")).to_have_attribute("aria-invalid", "true")
+    expect(when).not_to_have_attribute("aria-invalid", "true")
     assert planner.daemon.get("/v1/schedules")["schedules"] == []
 
 

@@ -1,12 +1,14 @@
 // What the owner was told without asking: how much of it is unread, and the newest. Told on the stream; what one tab reads is read in all.
+// And how much of what was learned waits for them, as of when somebody last looked.
 import { effect, signal } from "@preact/signals";
-import type { Notice, NoticeList } from "../types";
+import type { CandidateList, Notice, NoticeList } from "../types";
 import { access, get, online, post } from "./api";
 import { lastEntry } from "./store";
 
 export const notices = signal<Notice[] | undefined>(undefined);
 export const unread = signal(0);
 export const moreNotices = signal("");
+export const toReview = signal(0);
 
 const PAGE = 30;
 const tabs = new BroadcastChannel("palyra.notices");
@@ -45,8 +47,19 @@ function last(page: Notice[]): string {
   return page.length === PAGE ? page.at(-1)!.notice_id : "";
 }
 
+async function countToReview(): Promise<void> {
+  const found = await get<CandidateList>("/v1/candidates?limit=1").catch(() => undefined);
+  if (found) toReview.value = (found.counts.pending_review ?? 0) + (found.counts.conflicted ?? 0);
+}
+
 effect(() => {
-  if (access.value === "in" && online.value) void refreshNotices();
+  if (access.value !== "in" || !online.value) return;
+  void refreshNotices();
+  void countToReview();
+});
+// Nothing is learned while somebody waits for it: who comes back sees what was found meanwhile.
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible" && access.peek() === "in") void countToReview();
 });
 effect(() => {
   if (lastEntry.value?.kind === "owner.notified") void refreshNotices();

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../core/api";
 import { argument, go, href } from "../core/router";
 import { sessions } from "../core/store";
+import { toReview } from "../core/notices";
 import { ago, count, visible } from "../core/words";
 import { useFresh } from "../ui/fresh";
 import { Part, useAttempt, useLoaded } from "../ui/page";
@@ -48,6 +49,7 @@ export function Review(): VNode {
     setOlder({ path, rows: [...(beyond?.rows ?? []), ...page.candidates], next: page.next ?? "" });
   });
   const counts = found.value?.counts ?? {};
+  useEffect(() => { if (found.value) toReview.value = counted(found.value.counts, "waiting"); }, [found.value]);
   return (
     <>
       <p>What you said and did is read, once a conversation rests, for what is worth keeping. What was found is a suggestion until you accept it, and all of it can be taken back.</p>

@@ -1,7 +1,7 @@
 // A new schedule, as a form. While it is filled in, the daemon says when it would fire and what is wrong with it; nothing is saved before.
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { post, wordsOf } from "../core/api";
+import { post, Refused, wordsOf } from "../core/api";
 import { go, href } from "../core/router";
 import { status } from "../core/store";
 import { AreaField, CheckField, SelectField, TextField } from "../ui/form";
@@ -29,22 +29,32 @@ function whole(draft: Draft, when: string): NewSchedule {
   return { text: text.trim(), when, name: name.trim(), zone: zone.trim(), overlap, missed: missed || null, ask, quiet: from && to ? { from, to, then } : null, scopes, model, workspace: workspace.trim(), fresh };
 }
 
+type Field = "when" | "zone" | "rest";
+interface Foreseen { shown?: ShownSchedule; wrong: string; field: Field }
+const NOTHING: Foreseen = { wrong: "", field: "when" };
+
+/** Which field an error is about, as far as the daemon says so. */
+function fieldOf(failure: unknown): Field {
+  const details = failure instanceof Refused ? failure.details : {};
+  return "zone" in details ? "zone" : ["tool", "kind", "model", "workspace"].some((each) => each in details) ? "rest" : "when";
+}
+
 /** What the daemon says about a schedule that is not saved: what it would be, or what is wrong. */
-function useForeseen(wanted: NewSchedule): { shown: ShownSchedule | undefined; wrong: string } {
-  const [found, setFound] = useState<{ shown?: ShownSchedule; wrong: string }>({ wrong: "" });
+function useForeseen(wanted: NewSchedule): Foreseen {
+  const [found, setFound] = useState<Foreseen>(NOTHING);
   const asked = JSON.stringify({ ...wanted, text: wanted.text || SOMETHING });
   useEffect(() => {
-    if (!wanted.when) return setFound({ wrong: "" });
+    if (!wanted.when) return setFound(NOTHING);
     let stale = false;
     const timer = setTimeout(() => {
       post<ShownSchedule>("/v1/schedules/preview", JSON.parse(asked)).then(
-        (shown) => { if (!stale) setFound({ shown, wrong: "" }); },
-        (failure: unknown) => { if (!stale) setFound({ wrong: wordsOf(failure) }); },
+        (shown) => { if (!stale) setFound({ ...NOTHING, shown }); },
+        (failure: unknown) => { if (!stale) setFound({ wrong: wordsOf(failure), field: fieldOf(failure) }); },
       );
     }, SOON_MS);
     return () => { stale = true; clearTimeout(timer); };
   }, [asked]);
-  return { shown: found.shown, wrong: found.wrong };
+  return found;
 }
 
 export function NewOne(): VNode {
@@ -52,7 +62,7 @@ export function NewOne(): VNode {
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const { error, busy, attempt } = useAttempt();
   const wanted = whole(draft, asWords(when));
-  const { shown, wrong } = useForeseen(wanted);
+  const { shown, wrong, field } = useForeseen(wanted);
   const set = (some: Partial<Draft>) => setDraft({ ...draft, ...some });
   const half = Boolean(draft.from) !== Boolean(draft.to);
   const ready = Boolean(wanted.text && wanted.when && shown && !wrong && !half);
@@ -65,12 +75,11 @@ export function NewOne(): VNode {
     <Page title="New schedule" actions={<a class="button quiet" href={href("schedules")}>All schedules</a>}>
       <form class="form wide" aria-label="New schedule" onSubmit={(event) => { event.preventDefault(); if (ready) void save(); }}>
         <AreaField label="What is said to the agent then" value={draft.text} onInput={(text) => set({ text })} required placeholder="Say what changed in this folder since yesterday" />
-        <WhenFields when={when} wrong={when.on === "webhook" ? "" : wrong} onChange={(some) => setWhen({ ...when, ...some })} />
-        {when.on === "webhook" && <Problem text={wrong} />}
+        <WhenFields when={when} wrong={field === "when" ? wrong : ""} onChange={(some) => setWhen({ ...when, ...some })} />
         <section class="foreseen" aria-label="What comes" aria-live="polite">{shown && !wrong ? <Coming shown={shown} /> : <p class="hint">{wrong ? "Nothing comes of it yet." : "When it fires is shown here as you type."}</p>}</section>
         <div class="row fields">
           <TextField label="Name" value={draft.name} onInput={(name) => set({ name })} hint="Else the beginning of what is said." />
-          <TextField label="Time zone" value={draft.zone} onInput={(zone) => set({ zone })} list={ZONES} />
+          <TextField label="Time zone" value={draft.zone} onInput={(zone) => set({ zone })} list={ZONES} wrong={field === "zone" ? wrong : ""} eager />
         </div>
         <details>
           <summary>What if, and what it may do</summary>
@@ -92,7 +101,7 @@ export function NewOne(): VNode {
           </div>
           <CheckField label="A new conversation each time" checked={draft.fresh} onChange={(fresh) => set({ fresh })} />
         </details>
-        <Problem text={error} />
+        <Problem text={error || (field === "rest" || when.on === "webhook" ? wrong : "")} />
         <div class="row"><button type="submit" class="main" disabled={busy || !ready}>Save it</button><a class="button quiet" href={href("schedules")}>Leave it</a></div>
       </form>
     </Page>
