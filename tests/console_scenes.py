@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests import console_life
+from tests import console_channels, console_life
 from tests.console_health import incident, task
 from tests.daemon import DaemonProcess
 
@@ -118,6 +118,7 @@ def fill(daemon: DaemonProcess) -> str:
     daemon.post("/v1/vault", {"name": "WEATHER_KEY", "value": os.urandom(12).hex(), "hosts": ["api.example.org"]})
     daemon.post("/v1/tokens", {"name": "phone", "scope": "operator"})
     console_life.fill(daemon)
+    console_channels.fill(daemon)
     daemon.post("/v1/journal/backup")
     daemon.request("PUT", "/v1/budgets/month", {"every": "month", "microusd": 200_000, "then": "ask"})
     daemon.request("PUT", "/v1/budgets/guests", {"per": "principal", "who": "guest", "every": "day", "tokens": 50_000})
@@ -193,6 +194,7 @@ PAGES: dict[str, Scene] = {
     "timeline": _at("timeline/SESSION", ".tape-row", _entry),
     "memory": _at("memory", ".remembered"),
     **console_life.PAGES,
+    **console_channels.PAGES,
     "policies": _at("policies", "table[aria-label='Who can do what'] tbody tr"),
     "policy-editor": _at("policies/files", ".editor", _policy),
     "skills": _at("skills", ".card"),

@@ -29,7 +29,7 @@ export function One({ name }: { name: string }): VNode {
       <dl class="facts">
         <dt>account</dt><dd class="breaks"><bdi>{visible(it.connection.account || "not known yet")}</bdi></dd>
         {it.connection.place && <><dt>at</dt><dd class="breaks">{visible(it.connection.place)}</dd></>}
-        <dt>connected</dt><dd>{count(it.connection.connects ?? 0)} times{it.connection.since_ms ? `, so since ${when(it.connection.since_ms)}` : ""}</dd>
+        <dt>connected</dt><dd>{it.connection.connects === 1 ? "once" : `${count(it.connection.connects ?? 0)} times`}{it.connection.since_ms ? `; ${words} since ${when(it.connection.since_ms)}` : ""}</dd>
         <dt>messages</dt><dd>{Object.entries(it.messages ?? {}).map(([state, many]) => `${count(many)} ${MESSAGES[state as Message["state"]]?.[1] ?? state}`).join(", ") || "none yet"}</dd>
       </dl>
       <div class="row">

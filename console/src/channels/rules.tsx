@@ -8,9 +8,9 @@ import { Part, useAttempt } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import type { ChannelStatus, Rules } from "../types";
 
-const DIRECT = [["pairing", "get a code, which you approve"], ["allow", "are heard"], ["deny", "are refused"]] as const;
+const DIRECT = [["pairing", "get a code to approve"], ["allow", "are heard"], ["deny", "are refused"]] as const;
 const GROUPS = [["paired", "who is paired or listed"], ["allow", "anybody"]] as const;
-const BROADCAST = [["mention_only", "only if Palyra is mentioned too"], ["deny", "refused"], ["allow", "taken; answers may ping everyone as well"]] as const;
+const BROADCAST = [["mention_only", "only with a mention"], ["deny", "refused"], ["allow", "taken; answers may ping, too"]] as const;
 const LISTS = ["names", "allow", "deny"] as const;
 const NUMBERS = ["per_minute", "waiting", "concurrency"] as const;
 

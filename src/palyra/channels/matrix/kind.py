@@ -35,7 +35,7 @@ KIND = Kind(
     ),
     steps=(
         "Make an account for the agent on your homeserver (in Element: Create account; on your Synapse: register_new_matrix_user)",
-        "Get an access token for it: log in once with POST /_matrix/client/v3/login, as the page of this channel shows",
+        "Get an access token for it: log in once with POST /_matrix/client/v3/login (docs/reference/channels-matrix.md shows how)",
         "Store it: palyra vault set matrix-token",
         "Add the channel: palyra channels add matrix NAME --set homeserver=https://… --set token=vault:matrix-token",
         "Invite the account into a room without encryption, or write to it directly with encryption switched off",
