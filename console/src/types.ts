@@ -1878,6 +1878,7 @@ export interface Schedule {
   model?: string;
   workspace?: string;
   fresh?: boolean;
+  label?: Label;
   state?: "active" | "done" | "paused";
   next_ms?: number;
   created_ms?: number;

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from palyra.domain import cron
 from palyra.domain.errors import InvalidInput
+from palyra.domain.labels import CLEAN, Label
 from palyra.domain.tools import Subject
 
 SHORTEST_EVERY_MS = 60_000
@@ -89,6 +90,8 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workspace: str = ""
     # A session for each firing, instead of one for all.
     fresh: bool = False
+    # Of what the agent had read that made it: its words come from there.
+    label: Label = CLEAN
     state: ScheduleState = "active"
     # When it fires next; 0: not by the clock.
     next_ms: int = 0

@@ -52,7 +52,7 @@ def timekeeping(
     schedules = Schedules(
         db, catalogue, models.find, ground.vault, ground.redactor, clock, zone=local_zone(), forbidden=ground.forbidden
     )
-    catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(schedules)))
+    catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(db, schedules)))
     scheduler = Scheduler(db, tasks, gateway, sessions, answers, notices)
     runs.on_end.append(scheduler.run_ended)
     gateway.listeners.append(scheduler.on_commit)
@@ -66,7 +66,7 @@ def to_look_at(ground: Ground, catalogue: Catalogue) -> None:
     schedules = Schedules(
         ground.db, catalogue, lambda name: None, ground.vault, ground.redactor, ground.clock, zone="UTC", forbidden=()
     )
-    catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(schedules)))
+    catalogue.renew("schedules", schedule_tools.tools(SchedulePlanner(ground.db, schedules)))
 
 
 def local_zone() -> str:

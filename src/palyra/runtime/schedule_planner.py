@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 
+from palyra.domain import labels
 from palyra.domain.errors import NotFound
 from palyra.domain.ids import OWNER
+from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext
 from palyra.domain.schedules import FileTrigger, HookTrigger
+from palyra.journal import tape
+from palyra.journal.database import Database, Tx
 from palyra.runtime import schedule_steps as steps
 from palyra.runtime.schedule_verbs import NewSchedule, Schedules, ShownSchedule
 from palyra.tools.schedule import Planned
 
 
 class SchedulePlanner:
-    def __init__(self, schedules: Schedules) -> None:
+    def __init__(self, db: Database, schedules: Schedules) -> None:
+        self._db = db
         self._schedules = schedules
 
     def look_ahead(self, when: str, text: str) -> Planned:
@@ -25,7 +30,8 @@ class SchedulePlanner:
         shown = self._schedules.look_ahead(context.principal, new)
         if isinstance(shown.schedule.trigger, HookTrigger | FileTrigger):
             raise NotFound("a webhook or a watched file is set up by a person: `palyra schedule add`")
-        return _planned(await self._schedules.add(context.principal, new, schedule_id))
+        label = await self._db.read(lambda tx: _label(tx, context))
+        return _planned(await self._schedules.add(context.principal, new, schedule_id, label=label))
 
     async def listing(self, context: CallContext) -> Sequence[Planned]:
         return [_planned(each) for each in await self._schedules.listing(context.principal)]
@@ -34,6 +40,12 @@ class SchedulePlanner:
         shown = await self._schedules.show(context.principal, schedule_id)
         await self._schedules.remove(context.principal, schedule_id)
         return _planned(shown)
+
+
+def _label(tx: Tx, context: CallContext) -> Label:
+    """Of what the call was made from. Without a record of that, nothing is known to be trusted."""
+    asked = tape.proposal(tx, context.run_id, context.call_id).asked
+    return asked.label if asked is not None else labels.untrusted("unknown")
 
 
 def _planned(shown: ShownSchedule) -> Planned:

@@ -19,6 +19,7 @@ from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from palyra.domain.events import AdminChanged
 from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM_TAPE
+from palyra.domain.labels import CLEAN, Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.schedules import AtTrigger, FileTrigger, Firing, HookTrigger, Missed, Overlap, Quiet, Schedule
 from palyra.domain.tools import Subject
@@ -146,13 +147,13 @@ class Schedules:
 
     # --- changing -----------------------------------------------------------------------------------------------------
 
-    async def add(self, principal: str, new: NewSchedule, schedule_id: str = "") -> ShownSchedule:
-        """Save a schedule. With an id this is idempotent: the schedule that has it is that one."""
+    async def add(self, principal: str, new: NewSchedule, schedule_id: str = "", *, label: Label = CLEAN) -> ShownSchedule:
+        """Save a schedule. With an id this is idempotent: the schedule that has it is that one. `label`: of its words."""
         if schedule_id:
             known = await self._db.read(partial(rows.find, schedule_id=schedule_id))
             if known is not None and known.owner == principal:
                 return self._shown(known)
-        schedule = self._made(principal, new, schedule_id or self._clock.new_id())
+        schedule = replace(self._made(principal, new, schedule_id or self._clock.new_id()), label=label)
         secret = ""
         if isinstance(schedule.trigger, HookTrigger):
             secret = secrets.token_urlsafe(32)

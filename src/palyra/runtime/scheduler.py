@@ -9,7 +9,7 @@ from functools import partial
 
 from palyra.domain.errors import Conflict, NotFound, PalyraError
 from palyra.domain.events import ApprovalRequested
-from palyra.domain.labels import CLEAN, Label, untrusted
+from palyra.domain.labels import CLEAN, Label, merge, untrusted
 from palyra.domain.schedules import Firing, FiringState, Schedule
 from palyra.journal import approvals, tasks
 from palyra.journal import schedules as rows
@@ -19,7 +19,7 @@ from palyra.journal.tasks import Task
 from palyra.runtime import schedule_steps as steps
 from palyra.runtime.answers import Answer, Answers
 from palyra.runtime.attachments import Attaching
-from palyra.runtime.gateway import Gateway, Submission
+from palyra.runtime.gateway import Gateway, Said, Submission
 from palyra.runtime.notices import Notices
 from palyra.runtime.session_verbs import Resolve, Sessions
 from palyra.runtime.tasks import Step, Tasks
@@ -121,7 +121,9 @@ class Scheduler:
         key = f"schedule:{schedule.schedule_id}"
         for each in (f"{key}:{due_ms}",) if schedule.fresh else (key, f"{key}:{due_ms}"):
             wanted = Resolve(key=each, title=schedule.name, workspace=schedule.workspace)
-            session = await self._sessions.resolve(schedule.owner, wanted)
+            # Who is no user of the daemon sees no folder but the one they were given, and perhaps none.
+            folder = None if schedule.owner.startswith("user:") else schedule.workspace
+            session, _ = await self._sessions.find_or_create(schedule.owner, wanted, folder=folder)
             if not session.archived:
                 break
         return session
@@ -131,7 +133,12 @@ class Scheduler:
         brought: Label = untrusted(f"webhook:{schedule.schedule_id}") if firing.artifact else CLEAN
         submission = Submission(text=schedule.text, run_id=run_id, model=schedule.model, origin="scheduled", attachments=attached)
         await self._gateway.submit(
-            schedule.owner, session.session_id, submission, schedule_id=schedule.schedule_id, brought=brought
+            schedule.owner,
+            session.session_id,
+            submission,
+            schedule_id=schedule.schedule_id,
+            brought=merge(brought, schedule.label),
+            said=Said(label=schedule.label),
         )
 
     async def _mark(self, firing: Firing, state: FiringState, *, run_id: str = "", session_id: str = "", note: str = "") -> None:
