@@ -170,6 +170,11 @@ def spent(tx: Tx, schedule_id: str, last: int = 20) -> Spent:
 # --- webhooks ---------------------------------------------------------------------------------------------------------
 
 
+def was_called(tx: Tx, schedule_id: str, signature: bytes) -> bool:
+    asked = "SELECT 1 FROM hook_calls WHERE schedule_id = :id AND signature = :signature"
+    return tx.one(asked, id=schedule_id, signature=signature) is not None
+
+
 def note_call(tx: Tx, schedule_id: str, signature: bytes, keep_ms: int) -> bool:
     """Whether this call is new. Signatures are kept as long as their time stamp would be taken."""
     tx.run("DELETE FROM hook_calls WHERE called_ms < :before", before=tx.now_ms - keep_ms)

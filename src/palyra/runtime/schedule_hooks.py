@@ -22,6 +22,7 @@ from palyra.runtime.vault import Vault
 MOST_BYTES = 64 << 10
 # How far a caller's clock may be off; a call is remembered for longer than its time stamp is taken.
 SKEW_MS = 5 * 60_000
+_LONGEST_STAMP = 12
 
 
 class Called(Struct, frozen=True):
@@ -41,6 +42,10 @@ class Hooks:
     async def call(self, schedule_id: str, timestamp: str, signature: str, body: bytes) -> Called:
         """`signature`: `sha256=` and the hexadecimal HMAC-SHA256, by the schedule's secret, of time stamp, dot and body."""
         schedule = await self._signed(schedule_id, timestamp, signature, body)
+        digest = sha256(signature.encode()).digest()
+        # Looked at before anything is kept of it, and again in the step: whoever repeats a call leaves nothing behind.
+        if await self._db.read(lambda tx: rows.was_called(tx, schedule_id, digest)):
+            raise _taken(schedule_id)
         artifact = session_id = ""
         if body.strip():
             # A schedule with a session for each firing cannot know the firing yet: what came belongs to the moment it came.
@@ -54,8 +59,8 @@ class Hooks:
             now = rows.find(tx, schedule_id)
             if now is None or now.state != "active":
                 raise Unauthenticated(_REFUSED)
-            if not rows.note_call(tx, schedule_id, sha256(signature.encode()).digest(), 2 * SKEW_MS):
-                raise Conflict("this call was taken before: a new one needs its own time stamp", schedule_id=schedule_id)
+            if not rows.note_call(tx, schedule_id, digest, 2 * SKEW_MS):
+                raise _taken(schedule_id)
             return steps.happened(tx, now, "called", artifact=artifact, session_id=session_id)
 
         firing = await self._db.write(step)
@@ -75,7 +80,9 @@ class Hooks:
                 known = False
         expected = sign(key, timestamp, body)
         same = hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace"))
-        fresh = timestamp.isascii() and timestamp.isdecimal() and abs(int(timestamp) * 1000 - self._clock.now_ms()) <= SKEW_MS
+        # Python does not read a number of some thousand digits.
+        number = int(timestamp) if len(timestamp) <= _LONGEST_STAMP and timestamp.isascii() and timestamp.isdecimal() else 0
+        fresh = abs(number * 1000 - self._clock.now_ms()) <= SKEW_MS
         if schedule is None or not (known and same and fresh):
             raise Unauthenticated(_REFUSED)
         return schedule
@@ -83,6 +90,10 @@ class Hooks:
 
 def sign(key: str, timestamp: str, body: bytes) -> str:
     return "sha256=" + hmac.new(key.encode(), timestamp.encode("utf-8", "replace") + b"." + body, sha256).hexdigest()
+
+
+def _taken(schedule_id: str) -> Conflict:
+    return Conflict("this call was taken before: a new one needs its own time stamp", schedule_id=schedule_id)
 
 
 _REFUSED = (

@@ -66,7 +66,7 @@ SCHEDULES: tuple[Route[Any, Any], ...] = (
     Route(method="POST", path="/v1/schedules", summary="save a schedule; a webhook's secret is shown this once", handler=add,
           scope="operator", body=NewSchedule, gives=_json(ShownSchedule, 201), errors=(404, 409)),
     Route(method="POST", path="/v1/schedules/preview", summary="what a schedule would be, saving nothing", handler=look_ahead,
-          body=NewSchedule, gives=_json(ShownSchedule), errors=(404,)),
+          scope="operator", body=NewSchedule, gives=_json(ShownSchedule), errors=(404,)),
     Route(method="GET", path=_ONE, summary="one schedule, with what became of its last firings", handler=show,
           gives=_json(ShownSchedule)),
     Route(method="DELETE", path=_ONE, summary="remove a schedule; runs that are under way go on", handler=remove, scope="operator",
