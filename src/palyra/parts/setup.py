@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,7 +22,7 @@ from palyra.domain.messages import ModelFailure, ModelRequest, Text, UserMessage
 from palyra.domain.redaction import Redactor
 from palyra.journal import tape
 from palyra.journal.database import Database
-from palyra.models.dialects import open_provider
+from palyra.models.dialects import HOMES, open_provider
 from palyra.models.http import Endpoint, HttpClient
 from palyra.parts import channel_setup
 from palyra.policy import sources, store
@@ -60,6 +61,16 @@ async def _from_vault(vault: Vault, name: str, reference: str) -> str:
 def _user(provider: str) -> str:
     """Who may use a key: this provider, and no tool of an agent."""
     return f"model:{provider}"
+
+
+def _same_party(before: Provider, new: NewProvider) -> bool:
+    """Whether both are at the same place, so that a key of the one is known to the other already."""
+    homes = {str(kind): home for kind, home in HOMES.items()}
+    try:
+        one, other = (urlsplit(each.base_url or homes.get(each.kind, "")) for each in (before, new))
+    except ValueError:
+        return False
+    return (one.scheme.lower(), one.netloc.lower()) == (other.scheme.lower(), other.netloc.lower())
 
 
 class FileSetup:
@@ -130,6 +141,8 @@ class FileSetup:
             reference = before.api_key if before else ""
             if new.key:
                 reference = f"{_IN_VAULT}provider-{new.name}"
+            elif before is not None and reference and not _same_party(before, new):
+                raise InvalidInput("this is another address than the key was given for: enter the key for it", name=new.name)
             changes: dict[str, object] = {
                 f"providers.{new.name}.kind": new.kind,
                 f"providers.{new.name}.base_url": new.base_url,
@@ -201,7 +214,7 @@ class FileSetup:
             return Trial(ok=False, model=model, took_ms=took(), message=self._redactor.redact(message), fix=fix)
 
         try:
-            endpoint = Endpoint(name=new.name, base_url=new.base_url, api_key=new.key or await self._kept_key(new.name))
+            endpoint = Endpoint(name=new.name, base_url=new.base_url, api_key=new.key or await self._kept_key(new))
             async with asyncio.timeout(_LONGEST_TRIAL_S):
                 await open_provider(new.kind, endpoint, self._http).stream(request, lambda channel, text: None)
         except ConfigInvalid as error:
@@ -212,12 +225,15 @@ class FileSetup:
             return failed(f"no answer in {_LONGEST_TRIAL_S} s", "check the address and the network")
         return Trial(ok=True, model=model, took_ms=took(), message=f"{model} answered")
 
-    async def _kept_key(self, name: str) -> str:
-        settings = self._written(name) or self._chosen.providers.get(name)
+    async def _kept_key(self, new: NewProvider) -> str:
+        """The key that is kept for a provider, for the address that it was given for and for no other."""
+        settings = self._written(new.name) or self._chosen.providers.get(new.name)
         if settings is None or not settings.api_key:
             return ""
+        if not _same_party(settings, new):
+            raise ConfigInvalid("the key that is kept was given for another address", name=new.name)
         if settings.api_key.startswith(_IN_VAULT):
-            return await _from_vault(self._vault, name, settings.api_key)
+            return await _from_vault(self._vault, new.name, settings.api_key)
         return config.secret(settings.api_key, self._env)
 
     def _written(self, name: str) -> Provider | None:
