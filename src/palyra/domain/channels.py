@@ -157,6 +157,12 @@ def decide(message: Inbound, rules: Rules, facts: Facts) -> Decision:
     return Decision(accepted=True, reason="accepted", sentence=SENTENCES["accepted"], checks=tuple(checks))
 
 
+def is_heard(message: Inbound, rules: Rules, facts: Facts) -> bool:
+    """Whether a message would be accepted if there were less of it: only such a one is worth a word that there is too much."""
+    too_much = ("oversized", "over_limit")
+    return not any(refuses and reason not in too_much for reason, refuses, _ in _checks(message, rules, facts))
+
+
 def _checks(message: Inbound, rules: Rules, facts: Facts) -> Iterable[tuple[Reason, bool, str]]:
     """In the fixed order, each looked at only if those before it let the message pass."""
     handle = message.sender.handle

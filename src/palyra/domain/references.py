@@ -77,6 +77,14 @@ def parse(text: str) -> tuple[Named, ...]:
     return tuple(_named(text, found) for found in _found(text) if not found["escape"])
 
 
+def plain(text: str) -> str:
+    """The message with no reference left in it, also none that stood inside another or inside what looked like code."""
+    doubled = text
+    for found in reversed(parse(text)):
+        doubled = f"{doubled[: found.start]}@{doubled[found.start :]}"
+    return doubled if not parse(doubled) else _AT.sub(lambda found: found[0] if found["escape"] else f"@{found[0]}", text)
+
+
 def spoken(text: str) -> str:
     """The message as it was meant: with one at-sign where two kept a reference from being one."""
     if "@@" not in text or _DOUBLED.search(text) is None:

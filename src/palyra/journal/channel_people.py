@@ -117,6 +117,17 @@ def of_principal(tx: Tx, principal: str) -> list[Person]:
     return [_person(row) for row in rows]
 
 
+def heard_in(tx: Tx, connector: str, conversation: str) -> list[str]:
+    """Whose messages were taken in a conversation."""
+    rows = tx.all(
+        """SELECT DISTINCT sender FROM channel_messages
+        WHERE connector = :connector AND conversation = :conversation AND state <> 'refused'""",
+        connector=connector,
+        conversation=conversation,
+    )
+    return [str(sender) for (sender,) in rows]
+
+
 def _ensure(tx: Tx, connector: str, sender: str) -> None:
     tx.run(
         "INSERT INTO channel_people (connector, sender, display) VALUES (:c, :s, '') ON CONFLICT DO NOTHING", c=connector, s=sender
@@ -145,8 +156,14 @@ def grant(tx: Tx, connector: str, sender: str, until_ms: int, by: str) -> Person
 
 
 def revoke(tx: Tx, connector: str, sender: str) -> Person:
+    """From now on a sender is a stranger, also one who was somebody's identity."""
     get(tx, connector, sender)
-    tx.run("UPDATE channel_people SET revoked_ms = :now WHERE connector = :c AND sender = :s", c=connector, s=sender, now=tx.now_ms)
+    tx.run(
+        "UPDATE channel_people SET revoked_ms = :now, principal = '' WHERE connector = :c AND sender = :s",
+        c=connector,
+        s=sender,
+        now=tx.now_ms,
+    )
     return get(tx, connector, sender)
 
 

@@ -231,6 +231,21 @@ def counts(tx: Tx, connector: str, sender: str, besides: str = "") -> tuple[int,
     return int(recent[0]) if recent else 0, int(waiting[0]) if waiting else 0
 
 
+def refused_lately(tx: Tx, message: Message, reason: str) -> bool:
+    """Whether the sender of a message was refused for this in the same place in the minute before."""
+    row = tx.one(
+        """SELECT 1 FROM channel_messages WHERE connector = :connector AND sender = :sender AND received_ms > :since
+            AND reason = :reason AND conversation = :conversation AND message_id <> :besides LIMIT 1""",
+        connector=message.connector,
+        sender=message.sender,
+        since=tx.now_ms - 60_000,
+        reason=reason,
+        conversation=message.conversation,
+        besides=message.message_id,
+    )
+    return row is not None
+
+
 def listing(tx: Tx, *, connector: str = "", state: str = "", before: int = 1 << 62, limit: int = 100) -> list[Message]:
     """The newest first."""
     rows = tx.all(

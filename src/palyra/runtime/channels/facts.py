@@ -2,7 +2,18 @@
 
 from msgspec import Struct
 
-from palyra.domain.channels import Decision, Facts, Inbound, Standing, decide, group_principal, is_shared, principal_of, session_key
+from palyra.domain.channels import (
+    Decision,
+    Facts,
+    Inbound,
+    Standing,
+    decide,
+    group_principal,
+    is_heard,
+    is_shared,
+    principal_of,
+    session_key,
+)
 from palyra.journal import channel_people, channels
 from palyra.journal.database import Tx
 from palyra.runtime.channels.book import Book
@@ -26,6 +37,8 @@ class Who(Struct, frozen=True, kw_only=True):
 class Routed(Struct, frozen=True, kw_only=True):
     decision: Decision
     who: Who
+    # Whether they would be heard if there were less of it.
+    heard: bool = True
 
 
 def look(tx: Tx, book: Book, connector: str, called: tuple[str, ...], message: Inbound, besides: str = "") -> Routed:
@@ -41,7 +54,7 @@ def look(tx: Tx, book: Book, connector: str, called: tuple[str, ...], message: I
         under_way=under_way,
         called=called,
     )
-    return Routed(decision=decide(message, rules, facts), who=who)
+    return Routed(decision=decide(message, rules, facts), who=who, heard=is_heard(message, rules, facts))
 
 
 def identify(tx: Tx, book: Book, connector: str, message: Inbound) -> Who:

@@ -193,7 +193,7 @@ class Intake:
             sentence = decision.sentence
             if decision.reason == "pairing_required":
                 sentence = f"{sentence} ({self._pairing.stranger(tx, place, inbound.sender, message_id)})"
-            elif decision.reason in _TOLD:
+            elif decision.reason in _TOLD and routed.heard and not channels.refused_lately(tx, message, decision.reason):
                 said = _TOLD[decision.reason]
                 self._posting.post(tx, place, said, "told", message_id=message_id, reply_to=inbound.native_id)
             channels.refuse(tx, message, decision.reason, sentence)

@@ -160,10 +160,10 @@ class Submitting:
         if who.shared:
             sender = messages[0].inbound.sender
             texts = [named(sender.display, sender.handle, text) for text in texts]
-        if not who.is_user:
-            # References are read with the rights of whoever names them, by those who are at home here.
-            texts = [_plain(text) for text in texts]
-        return combined(texts) or ("See the attached files." if attached else "…")
+        text = combined(texts) or ("See the attached files." if attached else "…")
+        # References are read with the rights of whoever names them, by those who are at home here. Looked for in the whole: one
+        # message can end what another began.
+        return text if who.is_user else references.plain(text)
 
     def _said(self, messages: list[Message], who: Who, session_id: str) -> Said:
         sender = messages[0].inbound.sender
@@ -311,13 +311,6 @@ class Submitting:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=2.0)
-
-
-def _plain(text: str) -> str:
-    """The text with every reference in it made plain words."""
-    for found in reversed(references.parse(text)):
-        text = f"{text[: found.start]}@{text[found.start :]}"
-    return text
 
 
 def _pending(message: Message, who: Who, session_id: str) -> Pending:
