@@ -29,6 +29,7 @@ test: $(VENV)/.browses
 	@$(BIN)/python scripts/console.py || echo "warning: without it tests/console fails"
 	@$(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/test_mcp_conformance.py fails"
 	@$(BIN)/python scripts/synapse.py || echo "warning: without it the tests of the Matrix channel fail"
+	@$(BIN)/python scripts/slack_emulator.py || echo "warning: without it tests/contract/test_channel_slack_emulator.py fails"
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)
 
 check: $(VENV)/.develops

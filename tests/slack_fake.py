@@ -160,7 +160,7 @@ class FakeSlack:
 
     async def call(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
-        asked = await _asked(request)
+        asked = await asked_of(request)
         self.calls.append((method, asked))
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         wanted = APP_TOKEN if method == "apps.connections.open" else TOKEN
@@ -294,7 +294,7 @@ def _page(found: list[Json], asked: Json) -> Json:
     return {"messages": found[at : at + size], "response_metadata": {"next_cursor": more}}
 
 
-async def _asked(request: web.Request) -> Json:
+async def asked_of(request: web.Request) -> Json:
     if request.content_type == "application/json":
         found: Json = await request.json()
         return found
@@ -303,7 +303,13 @@ async def _asked(request: web.Request) -> Json:
 
 @asynccontextmanager
 async def slack(scopes: str = "") -> AsyncIterator[FakeSlack]:
-    found = FakeSlack(scopes)
+    async with open_at(FakeSlack(scopes)) as found:
+        yield found
+
+
+@asynccontextmanager
+async def open_at(found: FakeSlack) -> AsyncIterator[FakeSlack]:
+    """Open the doors of a workspace, somewhere on loopback."""
     app = web.Application(client_max_size=64 << 20)
     app.add_routes(
         [

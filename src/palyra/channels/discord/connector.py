@@ -170,6 +170,10 @@ class _Reader:
         match kind:
             case "connect":
                 self._missed = {guild.id for guild in self._line.guilds} | {0}
+                if not self._since:
+                    # Before the first connection nothing was missed; from here on, everything counts.
+                    self.cursor = msgspec.structs.replace(self.cursor, last=_id_at(self._connector.now_ms()))
+                    await self._door.remember(cursors.written(self.cursor))
                 await self._make_up(0, [(each, None) for each in self.cursor.direct], number)
                 await self._stands()
             case "resumed":
@@ -199,9 +203,8 @@ class _Reader:
                     await self._take(message, 0)
         self._missed.discard(guild_id)
         if not self._missed:
-            # From here on the session is all that is needed; before the first one, nothing was missed.
-            last = self.cursor.last or _id_at(self._connector.now_ms())
-            self.cursor = self._at(msgspec.structs.replace(self.cursor, last=last), number)
+            # From here on the session is all that is needed.
+            self.cursor = self._at(self.cursor, number)
             await self._door.remember(cursors.written(self.cursor))
 
     async def _history(self, channel: Any) -> list[discord.Message]:

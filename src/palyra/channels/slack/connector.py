@@ -58,8 +58,9 @@ class Slack:
                     door.alive()
                     if envelope.get("type") == "hello":
                         self._session, self._web = session, web
+                        since = await reader.begin()
                         await door.connected(me)
-                        await reader.make_up()
+                        await reader.make_up(since)
                         continue
                     await reader.take(envelope)
                     if envelope.get("envelope_id"):
@@ -171,19 +172,25 @@ class _Reader:
         self._me = me.account
         self._cursor = cursors.Cursor()
 
-    async def make_up(self) -> None:
-        self._cursor = since = cursors.read(await self._door.recall())
-        if since.last:
-            # Until all of it is there, the cursor stays where it was.
-            upto = since
-            async for event in missed.events(self._web, since):
-                upto = upto.after(str(event["ts"]))
-                await self._message(event, advance=False)
-            self._cursor = self._cursor.after(upto.last)
-        else:
-            # Before the first connection nothing was missed.
-            now_ms = self._connector.now_ms()
-            self._cursor = self._cursor.after(f"{now_ms // 1000}.{now_ms % 1000:03}000")
+    async def begin(self) -> str:
+        """Since when to make up for what was missed: before the first connection, nothing was."""
+        self._cursor = cursors.read(await self._door.recall())
+        since = self._cursor.last
+        if not since:
+            # From the beginning of this second: the clocks need not agree to the last digit.
+            self._cursor = self._cursor.after(f"{self._connector.now_ms() // 1000}.000000")
+            await self._door.remember(cursors.written(self._cursor))
+        return since
+
+    async def make_up(self, since: str) -> None:
+        if not since:
+            return
+        # Until all of it is there, the cursor stays where it was.
+        upto = self._cursor
+        async for event in missed.events(self._web, self._cursor):
+            upto = upto.after(str(event["ts"]))
+            await self._message(event, advance=False)
+        self._cursor = self._cursor.after(upto.last)
         await self._door.remember(cursors.written(self._cursor))
 
     async def take(self, envelope: Json) -> None:
