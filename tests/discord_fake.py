@@ -51,6 +51,8 @@ class FakeDiscord(Server):
         ready |= {"session_id": session.id, "resume_gateway_url": self.gateway_url, "application": {"id": str(APP), "flags": 0}}
         await self.dispatch(session, "READY", ready)
         await self.dispatch(session, "GUILD_CREATE", self._guild())
+        if self.greeting is not None:
+            await self.greeting()
         await self.news()
 
     async def _resume(self, wire: Wire, told: Json) -> None:

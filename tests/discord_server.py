@@ -64,6 +64,8 @@ class Server:
         self.refuses = 0
         self.content_allowed = True
         self.forgetful = False
+        # What is said the moment somebody connects.
+        self.greeting: Any = None
         self.numbers = count(1)
         self._changed = asyncio.Condition()
         self.channel(700_001, "general")

@@ -171,6 +171,33 @@ def test_what_comes_twice_or_late_keeps_its_id() -> None:
     play(scene)
 
 
+def test_what_was_missed_comes_before_what_is_said_at_the_moment_of_connecting() -> None:
+    async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
+        async with serving(fake, door):
+            await fake.say(GENERAL, "anna", "before")
+            await heard(door, 1)
+        fake.forget_sessions()
+        door.cursor = cursors.written(cursors.read(door.cursor).without_session())
+        await fake.say(GENERAL, "anna", "missed")
+        # It comes in the same breath as the list of channels.
+        fake.greeting = lambda: fake.say(GENERAL, "anna", "live")
+        async with serving(fake, door):
+            await heard(door, 3)
+        assert list(dict.fromkeys(texts(door))) == ["before", "missed", "live"]
+
+    play(scene)
+
+
+def test_an_event_that_the_library_does_not_understand_is_left_out_and_stops_nothing() -> None:
+    async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
+        async with serving(fake, door):
+            await fake.tell("MESSAGE_CREATE", {"id": "1", "channel_id": str(GENERAL)})
+            await fake.say(GENERAL, "anna", "after it")
+            assert await heard(door, 1) == ["after it"]
+
+    play(scene)
+
+
 def test_an_edit_is_a_message_of_its_own_and_an_embed_is_none() -> None:
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
         async with serving(fake, door):

@@ -149,6 +149,17 @@ def test_what_comes_twice_late_or_as_a_mention_besides_keeps_its_id() -> None:
     play(scene)
 
 
+def test_an_event_that_is_not_understood_is_left_out_and_stops_nothing() -> None:
+    async def scene(fake: FakeSlack, door: RecordingDoor) -> None:
+        async with serving(fake, door):
+            await fake.tell({"type": "message", "user": "U0ANNA", "text": "when and where?"})
+            await fake.say(TEAM, "anna", "after it")
+            assert await heard(door, 1) == ["after it"]
+            await fake.until(lambda: not fake.envelopes)
+
+    play(scene)
+
+
 def test_an_edit_is_a_message_of_its_own_and_an_unfurled_link_is_none() -> None:
     async def scene(fake: FakeSlack, door: RecordingDoor) -> None:
         async with serving(fake, door):

@@ -6,6 +6,7 @@ was away, is resumed from there; a session that cannot be resumed is made up for
 
 import asyncio
 import io
+import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ from palyra.channels.discord.client import Line
 from palyra.channels.discord.cursor import Cursor
 from palyra.domain.channels import Button, Inbound, Sender
 from palyra.domain.splitting import Limit
+
+log = logging.getLogger("palyra.channels")
 
 _CONNECT_S = 60.0
 # How much of a channel is read when a session could not be resumed.
@@ -179,10 +182,11 @@ class _Reader:
             case "resumed":
                 await self._stands()
             case "guild_available" | "guild_join":
-                spoken = [*what.text_channels, *what.voice_channels, *what.threads]
-                news = [(each.id, each) for each in spoken if (each.last_message_id or 0) > self._since]
-                await self._make_up(what.id, news, number)
+                await self._make_up_guild(what, number)
             case "message":
+                # The library tells of a server a little late: what was missed there still comes first.
+                if what.guild is not None:
+                    await self._make_up_guild(what.guild, number)
                 await self._take(what, number)
             case "raw_message_edit" if what.message.edited_at is not None:
                 await self._take(what.message, number, edited=True)
@@ -192,6 +196,12 @@ class _Reader:
     async def _stands(self) -> None:
         self._connector.stands(self._line)
         await self._door.connected(who(self._line))
+
+    async def _make_up_guild(self, guild: discord.Guild, number: int) -> None:
+        if guild.id in self._missed and not guild.unavailable:
+            spoken: list[Any] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
+            news = [(each.id, each) for each in spoken if (each.last_message_id or 0) > self._since]
+            await self._make_up(guild.id, news, number)
 
     async def _make_up(self, guild_id: int, channels: Iterable[tuple[int, Any]], number: int) -> None:
         """What was said while there was no session. Whatever comes twice has the same id."""
@@ -270,7 +280,11 @@ async def _parent(line: Line, channel_id: int) -> int:
 async def _poll(socket: DiscordWebSocket, door: Door) -> None:
     with speech.connecting():
         while True:
-            await socket.poll_event()
+            try:
+                await socket.poll_event()
+            except (KeyError, TypeError, AttributeError) as error:
+                # Something the library does not understand; it would fail again after every reconnection.
+                log.warning("an event of Discord's was not understood and is left out (%s)", type(error).__name__)
             door.alive()
 
 

@@ -43,7 +43,7 @@ KIND = Kind(
         "Open https://discord.com/developers/applications, New Application, and give it a name",
         "Bot: switch on Message Content Intent, then Reset Token and copy the token",
         "Store it: palyra vault set discord-token",
-        "OAuth2, URL Generator: scope bot, then the permissions above; open the link it makes and choose your server",
+        "OAuth2, URL Generator: scope bot, then the permissions that are named here; open the link it makes and choose your server",
         "Add the channel: palyra channels add discord NAME --set token=vault:discord-token",
     ),
     docs="reference/channels-discord.md",

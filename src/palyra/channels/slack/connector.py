@@ -4,6 +4,7 @@ The rule: what is not stored is not confirmed, so that Slack sends it again; and
 the histories before anything new is taken.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ from palyra.channels.slack.client import Line, web_client
 from palyra.channels.slack.kind import SCOPES
 from palyra.channels.slack.outgoing import Mouth
 from palyra.domain.channels import Inbound, InboundFile
+
+log = logging.getLogger("palyra.channels")
 
 _MARKS: dict[Mark, str] = {"seen": "eyes", "done": "white_check_mark", "refused": "no_entry_sign"}
 _HOME = ("slack.com", "slack-files.com", "slack-gov.com")
@@ -222,7 +225,12 @@ class _Reader:
                 files.append(found)
         user = str(event.get("user") or "")
         display = await self._connector.display(self._web, user) if user else str(event.get("username") or "")
-        message = speech.inbound(event, self._me, display, tuple(files), notes, edit=edit)
+        try:
+            message = speech.inbound(event, self._me, display, tuple(files), notes, edit=edit)
+        except (KeyError, TypeError, ValueError) as error:
+            # It would be no better the next time that Slack delivers it.
+            log.warning("an event of Slack's was not understood and is left out (%s)", type(error).__name__)
+            return
         await self._hand_over(message, str(event["ts"]) if advance else "")
 
     async def _hand_over(self, message: Inbound, stamp: str) -> None:

@@ -4,22 +4,22 @@ from palyra.channels.contract import Connector, Given, Kind, Setting
 from palyra.domain.errors import InvalidInput, Unavailable
 
 API = "https://slack.com/api"
-# What the bot's token must be allowed, and for what.
-SCOPES: dict[str, str] = {
-    "chat:write": "answer",
-    "channels:history": "read public channels it is in",
-    "groups:history": "read private channels it is in",
-    "im:history": "read direct messages",
-    "mpim:history": "read group messages",
-    "channels:read": "know which channels it is in",
-    "groups:read": "know which private channels it is in",
-    "im:read": "know its direct messages",
-    "mpim:read": "know its group messages",
-    "users:read": "know people's names",
-    "reactions:write": "show that a message was seen",
-    "files:read": "take files",
-    "files:write": "send files",
-}
+# What the bot's token must be allowed.
+SCOPES = (
+    "chat:write",
+    "channels:history",
+    "groups:history",
+    "im:history",
+    "mpim:history",
+    "channels:read",
+    "groups:read",
+    "im:read",
+    "mpim:read",
+    "users:read",
+    "reactions:write",
+    "files:read",
+    "files:write",
+)
 
 
 def _make(given: Given) -> Connector:
@@ -51,7 +51,7 @@ KIND = Kind(
     ),
     permissions=(
         "App-Level Token: connections:write",
-        *(f"Bot Token Scope: {scope} ({why})" for scope, why in SCOPES.items()),
+        f"Bot Token Scopes: {', '.join(SCOPES)}",
         "Subscribe to bot events: message.channels, message.groups, message.im, message.mpim",
         "Interactivity: on",
         "App Home: Messages Tab on, and people may send messages from it",
