@@ -8,7 +8,7 @@ import pytest
 
 from palyra.channels.contract import MOST_FILE_BYTES, Lost, Outgoing, Refused, Taken
 from palyra.channels.slack import cursor as cursors
-from palyra.channels.slack.kind import SCOPES
+from palyra.channels.slack.scopes import SCOPES
 from palyra.domain.channels import Button, Inbound
 from palyra.domain.errors import InvalidInput
 from palyra.domain.ids import OWNER

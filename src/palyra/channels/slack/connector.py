@@ -16,8 +16,8 @@ from palyra.channels.contract import MOST_FILE_BYTES, Abilities, Door, Limits, L
 from palyra.channels.slack import cursor as cursors
 from palyra.channels.slack import missed, mrkdwn, speech
 from palyra.channels.slack.client import Line, web_client
-from palyra.channels.slack.kind import SCOPES
 from palyra.channels.slack.outgoing import Mouth
+from palyra.channels.slack.scopes import SCOPES
 from palyra.domain.channels import Inbound, InboundFile
 
 log = logging.getLogger("palyra.channels")

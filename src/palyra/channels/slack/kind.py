@@ -1,25 +1,10 @@
 """What a Slack channel needs to be set up. Nothing of the library is imported before somebody configures one."""
 
 from palyra.channels.contract import Connector, Given, Kind, Setting
+from palyra.channels.slack.scopes import SCOPES
 from palyra.domain.errors import InvalidInput, Unavailable
 
 API = "https://slack.com/api"
-# What the bot's token must be allowed.
-SCOPES = (
-    "chat:write",
-    "channels:history",
-    "groups:history",
-    "im:history",
-    "mpim:history",
-    "channels:read",
-    "groups:read",
-    "im:read",
-    "mpim:read",
-    "users:read",
-    "reactions:write",
-    "files:read",
-    "files:write",
-)
 
 
 def _make(given: Given) -> Connector:
