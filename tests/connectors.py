@@ -257,6 +257,7 @@ async def loopback_world(folder: Path) -> AsyncIterator[World]:
 # Where each world's factory lies; it is imported when its connector is tried.
 WORLDS: dict[str, str] = {
     "discord": "tests.discord_world:world",
+    "email": "tests.email_world:mailing",
     "loopback": "tests.connectors:loopback_world",
     "matrix": "tests.matrix_world:matrix",
     "telegram": "tests.telegram_world:telegram",

@@ -88,6 +88,11 @@ class BotApi:
             if request.transport is not None:
                 request.transport.abort()
 
+    async def keeps(self, number: int, seconds: float = 20) -> None:
+        """Wait until so many messages of the bot's are there."""
+        async with self._news:
+            await asyncio.wait_for(self._news.wait_for(lambda: len(self.kept) >= number), seconds)
+
     async def wake(self) -> None:
         async with self._news:
             self._news.notify_all()
@@ -185,7 +190,9 @@ class BotApi:
                 raise _Refusal(502, "Bad Gateway")
         number, self.next_message = self.next_message, self.next_message + 1
         topic = fields.get("message_thread_id")
-        self.kept.append(Kept(chat, number, text, entities, topic, keyboard, files, fields))
+        async with self._news:
+            self.kept.append(Kept(chat, number, text, entities, topic, keyboard, files, fields))
+            self._news.notify_all()
         if trouble == "answer_lost":
             assert request.transport is not None
             request.transport.abort()

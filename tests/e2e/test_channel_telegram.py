@@ -334,22 +334,16 @@ def test_a_stranger_pairs_and_is_answered_and_a_restart_loses_nothing(tmp_path: 
                 opened.channels.intake.holding.quiet_ms = 5
                 await opened.channels.connections.ready("tele")
                 await api.update(message=api.message(anna, person("anna"), text="hello?"))
-                await until(opened, lambda: bool(api.kept))
+                await api.keeps(1)
                 code = re.search(r"[0-9A-Z]{4}-?[0-9A-Z]{4}", api.kept[0].text)
                 assert code is not None
                 await opened.channels.desk.approve("user:owner", code[0])
-                await until(opened, lambda: len(api.kept) == 2)
+                await api.keeps(2)
             await api.update(message=api.message(anna, person("anna"), text="while you were away"))
             async with daemon(tmp_path, [Turn(text="**answer**")], table) as opened:
                 opened.channels.intake.holding.quiet_ms = 5
-                await until(opened, lambda: len(api.kept) == 3)
+                await api.keeps(3)
                 assert (api.kept[2].text, api.kept[2].entities[0]["type"]) == ("answer", "bold")
                 assert {kept.chat for kept in api.kept} == {anna["id"]}
 
     asyncio.run(asyncio.wait_for(whole(), 60))
-
-
-async def until(opened: Any, holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():
-            await opened.db.write(lambda tx: None)

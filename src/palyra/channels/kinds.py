@@ -8,6 +8,7 @@ from palyra.domain.errors import InvalidInput
 # Where each kind's `Kind` lies. Add yours.
 _KINDS = {
     "discord": "palyra.channels.discord.kind:KIND",
+    "email": "palyra.channels.email.kind:KIND",
     "loopback": "palyra.channels.loopback:KIND",
     "matrix": "palyra.channels.matrix.kind:KIND",
     "slack": "palyra.channels.slack.kind:KIND",
