@@ -396,7 +396,9 @@ def test_a_silent_task_can_be_taken_from_its_worker(tmp_path: Path) -> None:
             worker.start()
             task_id = await worker.enqueue("work")
             await began.wait()
-            await TaskVerbs(db, worker).requeue(OWNER, task_id)
+            left = await of(db, task_id)
+            worker.let_go(task_id)
+            assert await db.write(lambda tx: worker.recover(tx, left)) == "the task is queued"
             await asyncio.wait_for(worker.settled(), 10)
             assert (rounds, (await of(db, task_id)).state) == ([1, 2], "done")
 

@@ -381,7 +381,7 @@ def move(tx: Tx, task: Task, state: State) -> Task:
         tx.run("UPDATE tasks SET again = 0 WHERE task_id = :id", id=task.task_id)
         _end(tx, task.task_id, task.kind, "cancelled", "cancelled by a person", remember=True)
     else:
-        # One that runs keeps its count: by it the worker that has it now is told apart from the next.
+        # One that has not ended keeps its count: by it the worker that had it last is told apart from the next.
         fresh = task.state in ENDED
         tx.run(
             """UPDATE tasks SET state = :state, lease_owner = '', lease_until_ms = 0, ended_ms = 0,

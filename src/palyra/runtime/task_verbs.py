@@ -45,20 +45,6 @@ class TaskVerbs:
             self._worker.let_go(task_id)
         return changed
 
-    async def requeue(self, principal: str, task_id: str) -> Task:
-        """Take a running task from its worker and have it begun again: for one that is silent."""
-
-        def step(tx: Tx) -> Task:
-            task = tasks.get(tx, task_id)
-            if task.state != "running":
-                raise Conflict(f"task {task_id} is {task.state}, not running", state=task.state)
-            _record(tx, principal, "requeued", task_id, task.kind)
-            return tasks.move(tx, task, "queued")
-
-        changed = await self._db.write(step)
-        self._worker.let_go(task_id)
-        return changed
-
     async def pause_kind(self, principal: str, kind: str, *, paused: bool) -> KindCount:
         """All tasks of a kind, also those that come later."""
 
