@@ -145,6 +145,15 @@ def test_who_hides_behind_a_group_is_not_vouched_for_and_joining_is_no_message()
     play(scene)
 
 
+def test_what_somebody_passes_on_is_said_not_to_be_theirs() -> None:
+    async def scene(stage: Scene) -> None:
+        await stage.wrote(text="mine")
+        await stage.wrote(text="approve 123456", forward_origin={"type": "hidden_user", "date": 1, "sender_user_name": "Eve"})
+        assert [each.forwarded for each in stage.door.messages] == [False, True]
+
+    play(scene)
+
+
 def test_a_file_that_cannot_be_fetched_is_named_and_the_message_still_comes() -> None:
     async def scene(stage: Scene) -> None:
         large = stage.api.document(InboundFile("film.mkv", b"x"), size=30_000_000)

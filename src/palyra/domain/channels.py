@@ -78,6 +78,7 @@ class Inbound(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `mentions_agent` and `mentions_everyone` are the platform's word; mentions in plain text are looked for besides.
     `pressed`: it is no text but a button that was pressed; `text` is then the button's value.
+    `forwarded`: its sender passes on what somebody else wrote: it is no command, and not to be trusted more than they are.
     """
 
     native_id: str
@@ -92,6 +93,7 @@ class Inbound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply_to: str = ""
     pressed: bool = False
     sent_ms: int = 0
+    forwarded: bool = False
 
 
 class Button(Struct, frozen=True):
@@ -241,11 +243,14 @@ def is_stop(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
     return unaddressed(message.text, (*rules.names, *called)).strip(" .!/").casefold() == "stop"
 
 
-_CODE = re.compile(r"[/!]?pair\s+[0-9a-z]{4}[\s-]?[0-9a-z]{4}", re.IGNORECASE)
+# Exactly what the command takes, and no more: whoever is let in for a code must not come in with anything else.
+_CODE = re.compile(r"[/!]?pair +[0-9a-tv-z]{4}[ -]?[0-9a-tv-z]{4}", re.IGNORECASE | re.ASCII)
 
 
 def enters_code(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
-    """Whether it is `pair CODE`."""
+    """Whether it is `pair CODE`, and nothing besides."""
+    if message.files or message.forwarded:
+        return False
     return _CODE.fullmatch(unaddressed(message.text, (*rules.names, *called)).strip()) is not None
 
 

@@ -11,6 +11,8 @@ from palyra.runtime.vault_rules import NewSecret
 _IN_VAULT = "vault:"
 # These look into the machine; a page of a browser does not get to say where.
 _ELSEWHERE = ("env:", "file:")
+# Where a secret is sent to, and by what that place is known.
+_PLACES = ("api", "homeserver", "imap", "smtp", "ca")
 
 
 def settings(new: NewChannel, before: Channel | None) -> tuple[dict[str, str], list[NewSecret]]:
@@ -22,6 +24,12 @@ def settings(new: NewChannel, before: Channel | None) -> tuple[dict[str, str], l
     known = {each.name: each for each in kind.settings}
     if unknown := sorted(set(new.settings) - set(known)):
         raise InvalidInput(f"a channel of kind {kind.name} has no setting {unknown[0]}: it has {', '.join(known)}")
+    places = [each for each in _PLACES if each in known]
+    moved = [
+        each
+        for each in places
+        if (new.settings.get(each, "").strip() or known[each].default) != (kept.get(each) or known[each].default)
+    ]
     written, secrets = {}, []
     for name, each in known.items():
         value = new.settings.get(name, "").strip()
@@ -30,6 +38,8 @@ def settings(new: NewChannel, before: Channel | None) -> tuple[dict[str, str], l
                 raise InvalidInput(f"{name}: give the value itself, or vault:NAME; env: and file: only with `palyra channels add`")
             secrets.append(NewSecret(name=_secret(new.name, name), value=value, tools=(f"channel:{new.name}",)))
             value = f"{_IN_VAULT}{_secret(new.name, name)}"
+        if each.secret and not value and name in kept and moved:
+            raise InvalidInput(f"{moved[0]} is another than {name} was given for: enter {name} too", setting=name)
         value = value or (kept.get(name, "") if each.secret else "")
         if each.required and not value:
             raise InvalidInput(f"{name} is missing: {each.words}", setting=name)

@@ -69,6 +69,7 @@ def of(update: Update, me: User) -> tuple[Inbound, tuple[Attachment, ...]] | Non
             mentions_everyone=calls_everyone(text),
             reply_to=native_id(message.chat.id, message.reply_to_message.message_id) if message.reply_to_message else "",
             sent_ms=_ms(edited or message.date),
+            forwarded=message.forward_origin is not None,
         ),
         attachments,
     )

@@ -52,7 +52,7 @@ class Command(Struct, frozen=True):
 
 def parse(message: Inbound, names: Sequence[str]) -> Command | None:
     """The command that a message is. `new ideas for dinner` is none; `new` and `/new` are."""
-    if message.files:
+    if message.files or message.forwarded:
         return None
     text = unaddressed(message.text, names).strip()
     marked = text[:1] in ("/", "!")

@@ -156,20 +156,27 @@ class Submitting:
         await self._db.write(step)
 
     def _text(self, messages: list[Message], who: Who, *, attached: bool) -> str:
-        texts = [each.inbound.text for each in messages]
+        passed_on = any(each.inbound.forwarded for each in messages)
+        texts = [
+            f"[passed on from somebody else]\n{each.inbound.text}" if each.inbound.forwarded else each.inbound.text
+            for each in messages
+        ]
         if who.shared:
             sender = messages[0].inbound.sender
             texts = [named(sender.display, sender.handle, text) for text in texts]
         text = combined(texts) or ("See the attached files." if attached else "…")
         # References are read with the rights of whoever names them, by those who are at home here. Looked for in the whole: one
         # message can end what another began.
-        return text if who.is_user else references.plain(text)
+        return text if who.is_user and not passed_on else references.plain(text)
 
     def _said(self, messages: list[Message], who: Who, session_id: str) -> Said:
         sender = messages[0].inbound.sender
         trusted = who.standing == "person"
+        label = CLEAN if trusted else labels.untrusted(who.principal)
+        if any(each.inbound.forwarded for each in messages):
+            label = labels.merge(label, labels.untrusted(f"forwarded by {who.principal}"))
         return Said(
-            label=CLEAN if trusted else labels.untrusted(who.principal),
+            label=label,
             sender="" if trusted else f"{' '.join((sender.display or sender.handle).split())[:64]} ({who.principal})",
             also=lambda tx, submitted: self._given(tx, submitted, messages, who),
         )
