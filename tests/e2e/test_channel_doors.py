@@ -50,6 +50,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory, posts: "tuple[str, Queue[di
     folder = tmp_path_factory.mktemp("daemon")
     (folder / "secret").write_text(SECRET)
     channel = f'[channels.shop]\nkind = "webhook"\nsettings = ["url={posts[0]}", "secret=file:{folder}/secret"]\n'
+    channel += f'[channels.later]\nkind = "webhook"\nsettings = ["url={posts[0]}", "secret=file:{folder}/later"]\n'
     with daemons.start(folder, config=channel, script={"*": [{"text": "the answer"}]}) as started:
         yield started
 
@@ -126,3 +127,10 @@ def test_rules_previews_people_and_pauses(daemon: DaemonProcess) -> None:
     assert _ok(daemon, "channels", "dead")["replies"] == []
     listed = _ok(daemon, "channels")["channels"]
     assert ("shop", "connected") in [(each["name"], each["connection"]["state"]) for each in listed]
+
+
+def test_a_channel_that_failed_is_connected_anew_when_it_is_resumed(daemon: DaemonProcess) -> None:
+    assert daemon.get("/v1/channels/later")["connection"]["state"] == "failed"
+    (daemon.home.parent / "later").write_text(SECRET)
+    assert _ok(daemon, "channels", "resume", "later")["connection"]["state"] in ("connecting", "connected")
+    assert _ok(daemon, "channels", "test", "later")["me"]["account"] == "later"

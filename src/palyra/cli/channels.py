@@ -162,6 +162,10 @@ def _hold(state: State, name: str | None, *, paused: bool) -> None:
         _say(state, state.api.post("/v1/channels/router", shapes.Statuses, {"paused": paused}), f"all channels are {word}")
         return
     changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "pause" if paused else "resume"})
+    if not paused and changed.connection.state == "failed":
+        # It was refused and is not tried by itself: a new secret or permission is only seen now.
+        changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "reconnect"})
+        word = "being connected anew"
     _say(state, changed, f"{clean(name)} is {word}")
 
 
