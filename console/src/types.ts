@@ -809,6 +809,7 @@ export interface Inbound {
   reply_to?: string;
   pressed?: boolean;
   sent_ms?: number;
+  forwarded?: boolean;
 }
 
 export interface InboundFile {
@@ -2237,7 +2238,7 @@ export interface StoredFile {
 
 export interface Subject {
   tool: string;
-  kind: "command" | "host" | "path_prefix" | "program" | "tool";
+  kind: "command" | "host" | "path_prefix" | "program" | "recipient" | "tool";
   value?: string;
 }
 

@@ -31,6 +31,7 @@ function covers(subject: Subject): string {
     case "program": return `the program ${subject.value}`;
     case "command": return `exactly this command`;
     case "host": return `the site ${subject.value}`;
+    case "recipient": return `messages to ${subject.value}`;
     default: return `everything that can ${toolWords(subject.tool)}`;
   }
 }

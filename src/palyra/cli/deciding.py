@@ -191,5 +191,7 @@ def subject_words(subject: Subject) -> str:
             return f"{tool} running exactly: {value}"
         case "host":
             return f"{tool} to {value}"
+        case "recipient":
+            return f"{tool} to {value}, whatever it says"
         case "tool":
             return f"{tool} with any arguments"

@@ -14,7 +14,7 @@ from palyra.domain.errors import InvalidInput
 from palyra.domain.schedules import Firing, Schedule
 
 schedule = group("schedule", "Schedules: add, list, show, pause, resume, remove, run, next.", default="list")
-_SUBJECTS = ("path_prefix", "program", "command", "host")
+_SUBJECTS = ("path_prefix", "program", "command", "host", "recipient")
 
 
 class _Forecast(Struct, frozen=True):

@@ -9,7 +9,7 @@ from palyra.domain.labels import CLEAN, Label
 Effect = Literal["pure", "idempotent", "reversible", "once"]
 Capability = Literal["fs.read", "fs.write", "process", "network", "secrets", "memory", "message", "browser"]
 Tier = Literal["none", "A", "B", "C"]
-SubjectKind = Literal["path_prefix", "program", "command", "host", "tool"]
+SubjectKind = Literal["path_prefix", "program", "command", "host", "recipient", "tool"]
 PreviewKind = Literal["diff", "command", "request", "text"]
 
 
@@ -80,6 +80,8 @@ class Subject(Struct, frozen=True):
                 return scope.command == self.value
             case "host":
                 return bool(scope.hosts) and all(host == self.value for host in scope.hosts)
+            case "recipient":
+                return bool(scope.recipients) and all(each == self.value for each in scope.recipients)
 
 
 class Preview(Struct, frozen=True, omit_defaults=True):

@@ -67,7 +67,9 @@ def _made(
     from palyra.runtime.channels.outbox import Outbox
     from palyra.runtime.channels.pairing import PairingDesk
     from palyra.runtime.channels.posting import Posting
+    from palyra.runtime.channels.sending import Sending
     from palyra.runtime.channels.submitting import Submitting
+    from palyra.tools import message as message_tools
 
     db, clock, redactor = ground.db, ground.clock, ground.redactor
 
@@ -79,7 +81,8 @@ def _made(
     book = Book()
     posting = Posting(book, clock, lambda name: connections.connector(name))
     desk = PairingDesk(db, clock, book, posting, notices)
-    submitting = Submitting(db, clock, book, posting, gateway, sessions, Attachments(db, redactor))
+    attachments = Attachments(db, redactor)
+    submitting = Submitting(db, clock, book, posting, gateway, sessions, attachments)
     asking = Asking(db, clock, book, posting, answers, notices)
     holding = Holding(db, clock, book, submitting)
     commands = Commands(db, gateway, sessions, models, memory, catalogue, policy, judging, desk, asking, submitting)
@@ -89,6 +92,24 @@ def _made(
     # Those who come first need those who come later.
     intake.connections = submitting.connections = connections
     submitting.asked, submitting.answered = asking.asked, asking.answered
+    sending = Sending(db, redactor, book, posting, connections, attachments)
+
+    def offer(names: tuple[str, ...]) -> None:
+        catalogue.renew("channels", message_tools.tools(sending, ground.fence, names) if names else ())
+
     return Channels(
-        db, clock, redactor, book, posting, desk, submitting, asking, intake, connections, outbox, look_up, listen=gateway.listeners
+        db,
+        clock,
+        redactor,
+        book,
+        posting,
+        desk,
+        submitting,
+        asking,
+        intake,
+        connections,
+        outbox,
+        look_up,
+        listen=gateway.listeners,
+        offer=offer,
     )

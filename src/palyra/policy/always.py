@@ -21,6 +21,7 @@ _WHAT = {
     "program": "the program",
     "command": "the command",
     "host": "the host",
+    "recipient": "messages to",
 }
 
 
@@ -102,6 +103,8 @@ def _condition(subject: Subject) -> str:
             condition = f"context.command == {quote(value)}"
         case "host":
             condition = f"context.hosts == [{quote(request.canonical_host(value))}]"
+        case "recipient":
+            condition = f"context.recipients == [{quote(value)}]"
     return f" when {{\n  {condition}\n}}"
 
 

@@ -19,7 +19,7 @@ from palyra.policy.reports import Left, Permit, Suggestion
 from palyra.policy.testing import about, question
 
 # From narrow to wide; of two that cover the same, the earlier is suggested.
-_WIDTH = ("command", "path_prefix", "host", "program")
+_WIDTH = ("command", "path_prefix", "recipient", "host", "program")
 
 
 class _Case(NamedTuple):

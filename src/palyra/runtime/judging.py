@@ -315,8 +315,8 @@ def complete(question: Question) -> Question:
     added = (*scope.capabilities, *(("secrets",) if scope.secrets else ()))
     if not set(added) <= set(spec.capabilities):
         spec = msgspec.structs.replace(spec, capabilities=tuple(dict.fromkeys((*spec.capabilities, *added))))
-    if scope.hosts and scope.paths and "process" in spec.capabilities:
-        # Nobody has read the files yet, but the command can, and it has a way out.
+    if scope.paths and ((scope.hosts and "process" in spec.capabilities) or scope.recipients):
+        # Nobody has read the files yet, but the command can, and it has a way out; or they go with a message.
         label = merge(label, _WORKSPACE)
     if spec is question.tool and label is question.label:
         return question

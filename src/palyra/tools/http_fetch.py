@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from palyra.domain import labels
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError, Unavailable
@@ -188,13 +189,21 @@ class Fetch(_HttpTool):
 
 class Post(_HttpTool):
     argument_type = PostArguments
-    spec = declare(
-        "http.post",
-        "Send a POST request to a public web server.",
-        PostArguments,
-        effect="once",
-        capabilities=("network",),
-        limits=Limits(time_ms=int(SECONDS * 1000) + 1000, input_bytes=_MOST_BODY + (16 << 10), output_bytes=MOST_BYTES),
+    # What it shares with http.fetch is described there, once: all of it is sent with every request.
+    spec = replace(
+        declare(
+            "http.post",
+            "POST to a public web server; also takes content_type, headers, as, hosts, auth.",
+            PostArguments,
+            effect="once",
+            capabilities=("network",),
+            limits=Limits(time_ms=int(SECONDS * 1000) + 1000, input_bytes=_MOST_BODY + (16 << 10), output_bytes=MOST_BYTES),
+        ),
+        parameters={
+            "type": "object",
+            "properties": {"url": {"type": "string"}, "body": {"type": "string"}},
+            "required": ["url"],
+        },
     )
 
 

@@ -35,7 +35,10 @@ LookUp = Callable[[str, str], Awaitable[str]]
 
 
 class Channels:
-    """`look_up` gives the value behind a setting that refers to a secret: its channel, and the reference."""
+    """`look_up` gives the value behind a setting that refers to a secret: its channel, and the reference.
+
+    `offer` is told on which channels the agent can send messages from now on.
+    """
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class Channels:
         outbox: Outbox,
         look_up: LookUp,
         listen: list[Callable[[list[Appended]], None]],
+        offer: Callable[[tuple[str, ...]], None],
     ) -> None:
         self._db = db
         self._clock = clock
@@ -66,6 +70,7 @@ class Channels:
         self.outbox = outbox
         self._look_up = look_up
         self._listen = listen
+        self._offer = offer
         self._changing = asyncio.Lock()
         self._opened: dict[str, Channel] = {}
         self._failed: dict[str, str] = {}
@@ -83,6 +88,7 @@ class Channels:
             if configured and not self._started:
                 self._book.read(await self._db.read(channels.changed))
             self._book.configure(configured, router_on=router_on)
+            self._offer(tuple(name for name, channel in configured.items() if channel.enabled))
             for name, before in list(self._opened.items()):
                 after = configured.get(name)
                 if after is None or not after.enabled or _way(after) != _way(before):
