@@ -29,7 +29,7 @@ class Proxy:
         self.url = ""
         self.troubles: list[Trouble] = []
         self.down = False
-        self.syncs = 0
+        self.broken_files = 0
         self._news = b""
         self._again = asyncio.Event()
         self._polls: set[asyncio.Task[Any]] = set()
@@ -45,6 +45,9 @@ class Proxy:
         body = await request.read()
         if request.path.endswith("/sync"):
             return await self._sync(request)
+        if self.broken_files and "/media/download/" in request.path:
+            self.broken_files -= 1
+            return web.Response(status=504)
         trouble = self.troubles.pop(0) if self.troubles and "/send/m.room.message/" in request.path else ""
         if trouble == "rate_limit":
             wait = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too Many Requests", "retry_after_ms": 40}
@@ -57,7 +60,6 @@ class Proxy:
         return answer
 
     async def _sync(self, request: web.Request) -> web.StreamResponse:
-        self.syncs += 1
         poll = asyncio.ensure_future(self._pass_on(request, b""))
         again = asyncio.ensure_future(self._again.wait())
         self._polls.add(poll)

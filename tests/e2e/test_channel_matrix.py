@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from palyra.app import Daemon
-from palyra.channels.contract import Outgoing, SendFailed
+from palyra.channels.contract import Lost, Outgoing, SendFailed
 from palyra.channels.matrix.connector import CANNOT_READ, Matrix
 from palyra.domain.errors import NotFound
 from palyra.models.scripted import Turn
@@ -274,6 +274,37 @@ def test_in_a_room_that_becomes_encrypted_nothing_is_written_in_the_open() -> No
         assert failed.value.permanent
         bodies = [each["content"].get("body") for each in await anna.events(room) if each["sender"] == world.bot.user_id]
         assert [each for each in bodies if each] == [CANNOT_READ]
+        await ended(task)
+
+    play(scene)
+
+
+def test_what_a_server_never_gives_does_not_hold_up_what_comes_after_it() -> None:
+    async def scene(world: MatrixWorld) -> None:
+        anna, team = world.people["anna"], world.rooms["team"]
+        quiet = await anna.room(world.bot.user_id, encrypted=True)
+        await world.bot.join(quiet)
+        levels = {"events_default": 50}
+        await anna.ask("PUT", f"/_matrix/client/v3/rooms/{quote(quiet)}/state/m.room.power_levels", levels)
+        door = RecordingDoor()
+        task = await serving(world.connector, door)
+        cipher = {"algorithm": "m.megolm.v1.aes-sha2", "ciphertext": "AAAA", "session_id": "x"}
+        await anna.send(quiet, cipher, "m.room.encrypted")
+        world.proxy.broken_files = 9
+        uri = await anna.upload("a.txt", b"text", "text/plain")
+        await anna.send(team, {"msgtype": "m.file", "body": "a.txt", "url": uri})
+        await world.say("afterwards")
+        for _ in range(2):
+            await asyncio.wait([task], timeout=20)
+            with pytest.raises(Lost):
+                await task
+            assert door.messages == [], "it is tried again before it is given up"
+            task = await serving(world.connector, door)
+        await door.until(lambda each: len(each.messages) >= 2)
+        assert [each.text for each in door.messages[:2]] == [
+            "(The file a.txt could not be read, or is larger than 16 MiB.)",
+            "afterwards",
+        ]
         await ended(task)
 
     play(scene)

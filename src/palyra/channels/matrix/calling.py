@@ -1,6 +1,7 @@
 """Calls to a homeserver through matrix-nio, with what goes wrong said in the words of the contract. Nothing is retried here."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,10 @@ POLL_MS = 30_000
 _REQUEST_S = 30.0
 _PAUSE_MS = 5_000
 _REFUSED = frozenset({"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED"})
+
+
+# It would say what is wrong with an answer by quoting it.
+logging.getLogger("nio").setLevel(logging.CRITICAL)
 
 
 def client(name: str, homeserver: str, token: str) -> nio.AsyncClient:

@@ -5,6 +5,7 @@ left out is fetched. Every send carries a transaction id made from its key, so t
 not joined: whoever invites us there is told in a sentence.
 """
 
+import asyncio
 import heapq
 import io
 import logging
@@ -43,6 +44,7 @@ CANNOT_READ = (
 INVITES = ("anyone", "local", "nobody")
 _KINDS = ["m.room.message", "m.room.encrypted", "m.room.encryption", "m.room.member"]
 _TIMELINE = {"limit": 100, "types": _KINDS}
+_ONLY = {"types": _KINDS}
 _NOTHING: dict[str, Any] = {"types": []}
 _FILTER = {
     "presence": _NOTHING,
@@ -50,6 +52,10 @@ _FILTER = {
     "room": {"timeline": _TIMELINE, "state": {"lazy_load_members": True}, "ephemeral": _NOTHING, "account_data": _NOTHING},
 }
 _TYPING_MS = 15_000
+_LONGEST_SYNC_S = 300.0
+# A file that a server does not give so often is not waited for any longer: what comes after it waits behind it.
+_MOST_TRIES = 3
+_LONGEST_FILE_S = 120.0
 
 
 class Matrix:
@@ -68,6 +74,7 @@ class Matrix:
         self._up = False
         # Rooms where it was said that we cannot read them.
         self._told: set[str] = set()
+        self._tries: dict[str, int] = {}
 
     def _made(self) -> nio.AsyncClient:
         return client(self.name, self._settings["homeserver"], self._settings["token"])
@@ -95,17 +102,21 @@ class Matrix:
         """The first answer of a connection: what came since we were here, with who is in which room."""
         if since:
             try:
-                return await ask(self._api.sync(timeout=0, sync_filter=_FILTER, since=since, full_state=True))
+                return await self._whole(since)
             except Lost as error:
                 if not is_unknown_place(error):
                     raise
                 log.warning("channel %s: the homeserver does not know where we stopped; we begin with what comes now", self.name)
-        answer = await ask(self._api.sync(timeout=0, sync_filter=_FILTER, full_state=True))
+        answer = await self._whole(None)
         # What was said before the channel was there is not for us.
         for room in answer.rooms.join.values():
             room.timeline.events, room.timeline.limited = [], False
         await door.remember(answer.next_batch)
         return answer
+
+    async def _whole(self, since: str | None) -> Any:
+        call = self._api.sync(timeout=0, sync_filter=_FILTER, since=since, full_state=True)
+        return await ask(asyncio.wait_for(call, _LONGEST_SYNC_S))
 
     async def _hand_over(self, door: Door, answer: Any, since: str) -> None:
         for room_id, invitation in answer.rooms.invite.items():
@@ -137,7 +148,14 @@ class Matrix:
         """What the answer left out because it was too much: back to where we were, or to where we were invited."""
         found: list[Event] = []
         while start:
-            page = await ask(self._api.room_messages(room_id, start, end or None, limit=500, message_filter={"types": _KINDS}))
+            try:
+                page = await deliver(
+                    self._api.room_messages(room_id, start, end or None, limit=500, message_filter={"types": _KINDS})
+                )
+            except SendFailed as error:
+                _give_up_or_raise(error)
+                log.warning("channel %s: what was said before in a room is not shown to us: %s", self.name, error)
+                break
             found = [each.source for each in reversed(page.chunk)] + found
             start = page.end if page.chunk and not reading.since_invited(found, self._me)[1] else None
         return found
@@ -172,15 +190,29 @@ class Matrix:
         path = reading.media_path(uri)
         if not path:
             return None
+        tries = self._tries[uri] = self._tries.get(uri, 0) + 1
+        try:
+            data: bytes | None = await ask(self._read(path))
+        except Lost:
+            if tries < _MOST_TRIES:
+                raise
+            data = None
+        del self._tries[uri]
+        return data
+
+    async def _read(self, path: str) -> bytes | None:
         headers = {"Authorization": f"Bearer {self._api.access_token}"}
-        response = await ask(self._api.send("GET", path, headers=headers))
-        async with response:
+        async with await self._api.send("GET", path, headers=headers, timeout=_LONGEST_FILE_S) as response:
             if response.status == 429 or response.status >= 500:
                 raise Lost(f"the homeserver does not give a file: {response.status}", retry_after_ms=1_000)
             if response.status != 200:
                 return None
-            data = await ask(_read(response, MOST_FILE_BYTES + 1))
-            return data if len(data) <= MOST_FILE_BYTES else None
+            found = bytearray()
+            async for piece in response.content.iter_chunked(1 << 16):
+                found += piece
+                if len(found) > MOST_FILE_BYTES:
+                    return None
+            return bytes(found)
 
     # --- rooms --------------------------------------------------------------------------------------------------------
 
@@ -196,8 +228,7 @@ class Matrix:
                 await self._decline(room_id)
                 await deliver(self._api.room_leave(room_id))
         except SendFailed as error:
-            if not error.permanent:
-                raise Lost(str(error), retry_after_ms=error.retry_after_ms) from error
+            _give_up_or_raise(error)
             log.warning("channel %s: an invitation could not be followed: %s", self.name, error)
 
     async def _is_encrypted(self, room_id: str) -> bool:
@@ -213,7 +244,11 @@ class Matrix:
         if room_id in self._told:
             return
         content = {"msgtype": "m.notice", "body": CANNOT_READ, "m.mentions": {}}
-        await self._put(room_id, "m.room.message", content, _transaction(f"cannot read {room_id}"))
+        try:
+            await self._put(room_id, "m.room.message", content, _transaction(f"cannot read {room_id}"))
+        except SendFailed as error:
+            _give_up_or_raise(error)
+            log.warning("channel %s: an encrypted room could not be told so: %s", self.name, error)
         self._told.add(room_id)
 
     # --- going out ----------------------------------------------------------------------------------------------------
@@ -277,13 +312,10 @@ async def _first(pair: Any) -> Any:
     return (await pair)[0]
 
 
-async def _read(response: Any, most: int) -> bytes:
-    found = bytearray()
-    async for piece in response.content.iter_chunked(1 << 16):
-        found += piece
-        if len(found) >= most:
-            break
-    return bytes(found)
+def _give_up_or_raise(error: SendFailed) -> None:
+    """What no later attempt changes must not stop everything behind it; everything else is tried again from where we were."""
+    if not error.permanent:
+        raise Lost(str(error), retry_after_ms=error.retry_after_ms) from error
 
 
 def _transaction(key: str) -> str:
