@@ -17,6 +17,8 @@ _WITH_TOKEN = (401, 403)
 _WITH_INPUT = (400,)
 _WITH_BODY = (400, 408, 413, 415)
 _WITH_PATH = (400, 404)
+# What has a tape can have been put away.
+_OF_A_TAPE = frozenset({"session_id", "run_id"})
 
 
 def document(routes: Sequence[Route[Any, Any]], version: str) -> dict[str, Any]:
@@ -127,6 +129,8 @@ def _responses(route: Route[Any, Any], schema_of: dict[Any, Any]) -> dict[str, A
         statuses.update(_WITH_INPUT)
     if route.parameters:
         statuses.update(_WITH_PATH)
+    if not _OF_A_TAPE.isdisjoint(route.parameters):
+        statuses.add(409)
     if route.body is not None or route.takes is not None:
         statuses.update(_WITH_BODY)
     error = {"application/json": {"schema": schema_of[ErrorBody]}}
