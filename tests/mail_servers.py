@@ -158,16 +158,17 @@ class MailServers:
         )
 
     @asynccontextmanager
-    async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[None]:
+    async def running(self, tls: ssl.SSLContext | None = None, **options: Any) -> AsyncIterator[None]:
+        """`options` are pymap's."""
         loop = asyncio.get_running_loop()
-        options: dict[str, Any] = {"authenticator": self.authenticate, "auth_require_tls": False, "hostname": AUTHSERV}
-        smtp = await loop.create_server(lambda: SMTP(self, loop=loop, data_size_limit=64 << 20, **options), "127.0.0.1", 0, ssl=tls)
+        smtps: dict[str, Any] = {"authenticator": self.authenticate, "auth_require_tls": False, "hostname": AUTHSERV}
+        smtp = await loop.create_server(lambda: SMTP(self, loop=loop, data_size_limit=64 << 20, **smtps), "127.0.0.1", 0, ssl=tls)
         self.smtp_port = smtp.sockets[0].getsockname()[1]
         account = {"demo_data": False, "demo_user": AGENT, "demo_password": PASSWORD, "debug": False}
         place = {"host": "127.0.0.1", "port": 0, "cert": None, "key": None, "tls": False}
         rest = {"proxy_protocol": None, "passlib_cfg": None, "inherited_sockets": None}
         self._backend, config = await DictBackend.init(
-            Namespace(**account, **place, **rest), invalid_user_sleep=0.0, hash_context=BuiltinHash(rounds=1)
+            Namespace(**account, **place, **rest), invalid_user_sleep=0.0, hash_context=BuiltinHash(rounds=1), **options
         )
         config.apply_context()
         served = ProxyProtocolReader(config.proxy_protocol).get_callback(IMAPServer(self._backend.login, config))

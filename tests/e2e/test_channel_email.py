@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from palyra.channels.contract import Lost, Outgoing, Refused, SendFailed
+from palyra.channels.email import mailbox
 from palyra.channels.email.connector import Email
 from palyra.domain.errors import InvalidInput
 from palyra.domain.ids import OWNER
@@ -185,6 +186,22 @@ def test_a_log_in_that_is_refused_says_what_to_do_and_not_the_password(caplog: p
     ours = "\n".join(each.getMessage() for each in caplog.records if not each.name.startswith(("pymap", "mail.")))
     assert PASSWORD not in ours
     assert "another secret" not in ours
+
+
+def test_a_server_that_cannot_tell_of_news_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox, "LOOK_S", 0.05)
+
+    async def whole() -> None:
+        servers = MailServers()
+        async with servers.running(disable_idle=True):
+            stage = Scene(servers, Email(given(servers)))
+            await stage.connect()
+            await stage.wrote("anna", "one", "n1")
+            await stage.wrote("anna", "two", "n2")
+            assert [each.text for each in stage.door.messages] == ["one", "two"]
+            await stage.stop()
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused_and_one_of_our_own_is_taken(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from palyra.channels.email.servers import Server
 MOST_BYTES = 40 << 20
 # Routers in between forget a quiet connection after some minutes, and some servers forget to tell: then we look ourselves.
 IDLE_S = 120
+# How often we look where the server does not know IDLE.
+LOOK_S = 30.0
 _TIMEOUT_S = 30.0
 # If the server has numbered its mails anew, these many days are looked through once more.
 _AGAIN_DAYS = 7
@@ -36,6 +38,7 @@ class Mailbox:
         self._password = password
         self._folder = folder
         self._box: BaseMailBox | None = None
+        self._idles = True
         self.validity = 0
         self.last = 0
 
@@ -43,6 +46,8 @@ class Mailbox:
         """Log in, and go on behind `cursor`; without one, with what comes from now on."""
         box = self._logged_in()
         try:
+            # Many servers say only now what they can do.
+            self._idles = b"IDLE" in box.client.capability()[1][0].upper().split()
             box.folder.set(self._folder)
             status = box.folder.status(self._folder, ["UIDVALIDITY", "UIDNEXT"])
         except MailboxFolderSelectError as error:
@@ -130,6 +135,10 @@ class Mailbox:
         """Return when there may be something new."""
         idle: Any = self._open.idle
         try:
+            if not self._idles:
+                get_socket_poller(self._open.client.sock, LOOK_S)  # type: ignore[arg-type]
+                self._open.client.noop()
+                return
             self._begin(idle)
             # What was said with the answer to another command since the last search is not said again.
             if not self._open.client.untagged_responses.get("EXISTS") and not self._buffered():

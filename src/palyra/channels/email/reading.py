@@ -23,6 +23,7 @@ from palyra.domain.channels import Inbound, InboundFile, Sender, calls_everyone
 UNVERIFIED = "unverified/"
 _MESSAGE_ID = re.compile(r"<[^<>\s]{1,250}>")
 _PREFIX = re.compile(r"(?:\s*(?:re|aw|antw|sv|vs|fw|fwd|wg|tr|rv)(?:\[\d+\])?\s*:)+\s*", re.IGNORECASE)
+_FORWARD = re.compile(r"\s*(?:fw|fwd|wg|tr|rv|i|enc)\s*:", re.IGNORECASE)
 _ORIGINAL = re.compile(
     r"\n(?:-{2,}[ ]?(?:Original Message|Ursprüngliche Nachricht)[ ]?-{2,}|_{20,}\s*\n(?:From|Von):)", re.IGNORECASE
 )
@@ -72,8 +73,9 @@ class Reader:
             return Read(None, f"from {address}: {why}")
         references = _ids(head, "References") or _ids(head, "In-Reply-To")
         own_id = next(iter(_ids(head, "Message-ID")), "") or _made_up(head)
-        text, files = self._body(mail)
         subject = " ".join(mail.subject.split())
+        forwarded = _FORWARD.match(subject) is not None or "Resent-From" in head
+        text, files = self._body(mail, whole=forwarded)
         if not references:
             # In an answer the subject says nothing new.
             text = "\n\n".join(filter(None, (subject, text)))
@@ -95,6 +97,7 @@ class Reader:
                 mentions_everyone=calls_everyone(text),
                 reply_to=references[-1] if references else "",
                 sent_ms=int(mail.date.timestamp() * 1_000) if mail.date.year > 1971 else 0,
+                forwarded=forwarded,
             ),
             subject=_PREFIX.sub("", subject),
         )
@@ -120,7 +123,8 @@ class Reader:
         local, _, domain = address.partition("@")
         return f"{local.partition('+')[0]}@{domain}" == self.own or address == self.own
 
-    def _body(self, mail: Mail) -> tuple[str, tuple[InboundFile, ...]]:
+    def _body(self, mail: Mail, *, whole: bool) -> tuple[str, tuple[InboundFile, ...]]:
+        """Its text and files; of what is forwarded (`whole`) also what stands below."""
         texts: dict[str, list[str]] = {"text/plain": [], "text/html": []}
         files: list[InboundFile] = []
         notes: list[str] = []
@@ -138,7 +142,7 @@ class Reader:
                 files.append(InboundFile(name, attached.payload, kind))
         plain = "\n".join(texts["text/plain"])
         text = plain if plain.strip() else self.readable("\n".join(texts["text/html"])) if texts["text/html"] else ""
-        return "\n".join(filter(None, (what_is_new(text), *notes))), tuple(files)
+        return "\n".join(filter(None, (text.strip() if whole else what_is_new(text), *notes))), tuple(files)
 
     def _broken(self, mail: Mail, error: BaseException) -> "Read":
         """It is still somebody's mail: it is told of, and not read again and again."""
