@@ -23,6 +23,7 @@ from palyra.runtime.channels.commands import parse
 from palyra.runtime.schedule_hooks import sign
 from tests.chatting import chat
 from tests.daemon import DaemonProcess, start
+from tests.e2e.test_channel_people import later
 from tests.e2e.test_channels import SAY, Echo, settled
 from tests.inprocess import entries
 
@@ -275,5 +276,27 @@ def test_what_the_owner_passes_on_is_neither_a_command_nor_trusted(tmp_path: Pat
             message = await talk.message(native)
             received = [each for each in await entries(talk.daemon, message.session_id) if each.kind == "input.received"]
             assert [b'"untrusted"' in bytes(each.event) for each in received] == [True, True]
+
+    run(scene)
+
+
+def test_what_strangers_wrote_is_forgotten_after_a_month_and_nothing_of_anybody_else(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.pair("anna")
+            strangers = [talk.direct("eve", "let me in"), talk.group("mallory", "@palyra let me in")]
+            for native in strangers:
+                assert await settled(talk, native) == "refused"
+            await talk.answers("dm-eve")
+            kept = talk.direct("anna", "hello")
+            await settled(talk, kept)
+            await talk.daemon.retention.clean()
+            assert len(await talk.daemon.channels.messages()) == 3, "not before its time"
+            later(talk, 31 * 86_400_000)
+            await talk.daemon.retention.clean()
+            assert [each.inbound.native_id for each in await talk.daemon.channels.messages()] == [kept]
+            assert [each.sender for each in await talk.daemon.channels.desk.people()] == ["anna"]
+            talk.direct("anna", "and again")
+            assert len(await talk.answers("dm-anna", 2)) == 2
 
     run(scene)

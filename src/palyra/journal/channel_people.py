@@ -167,6 +167,14 @@ def revoke(tx: Tx, connector: str, sender: str) -> Person:
     return get(tx, connector, sender)
 
 
+def forget_strangers(tx: Tx, before_ms: int) -> None:
+    """Drop who wrote before a time and never was anybody to us, with their requests and wrong tries."""
+    gone = "SELECT connector, sender FROM channel_people WHERE seen_ms < :before AND principal = '' AND paired_ms = 0"
+    tx.run(f"DELETE FROM channel_tries WHERE (connector, sender) IN ({gone})", before=before_ms)
+    tx.run(f"DELETE FROM channel_pairings WHERE created_ms < :before AND (connector, sender) IN ({gone})", before=before_ms)
+    tx.run("DELETE FROM channel_people WHERE seen_ms < :before AND principal = '' AND paired_ms = 0", before=before_ms)
+
+
 # --- codes ------------------------------------------------------------------------------------------------------------
 
 

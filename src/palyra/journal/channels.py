@@ -246,6 +246,30 @@ def refused_lately(tx: Tx, message: Message, reason: str) -> bool:
     return row is not None
 
 
+def forget_refused(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:
+    """Drop messages that were refused before a time, with their steps and what was said to them. Gives where to go on; 0: done.
+
+    Anybody can write to us: what they are not heard with must not stay for ever.
+    """
+    rows = tx.all(
+        """SELECT number, message_id FROM channel_messages WHERE number > :after AND state = 'refused' AND ended_ms < :before
+            ORDER BY number LIMIT :most""",
+        after=after,
+        before=before_ms,
+        most=most,
+    )
+    for _, message_id in rows:
+        tx.run("DELETE FROM channel_steps WHERE message_id = :id", id=message_id)
+        # The last row stays: who sends has read up to its number, which must not be given out again.
+        tx.run(
+            """DELETE FROM channel_outbox WHERE message_id = :id AND message_id <> '' AND state = 'sent'
+                AND number < (SELECT max(number) FROM channel_outbox)""",
+            id=message_id,
+        )
+        tx.run("DELETE FROM channel_messages WHERE message_id = :id", id=message_id)
+    return int(rows[-1][0]) if len(rows) == most else 0
+
+
 def listing(tx: Tx, *, connector: str = "", state: str = "", before: int = 1 << 62, limit: int = 100) -> list[Message]:
     """The newest first."""
     rows = tx.all(

@@ -18,7 +18,7 @@ from palyra.domain.errors import Unavailable
 from palyra.domain.events import AdminChanged
 from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM_TAPE
-from palyra.journal import retention, segments, sessions, sqlite_files, tape, tasks
+from palyra.journal import channel_people, channels, retention, segments, sessions, sqlite_files, tape, tasks
 from palyra.journal.database import Database, Row, Tx
 from palyra.journal.retention import Old
 from palyra.journal.segments import Sealed, Segment
@@ -34,6 +34,8 @@ _MOST_SESSIONS = 200
 _PAGES_AT_ONCE = 256
 _LEAST_FREE_PAGES = 512
 _LARGE_LOG = 32 << 20
+# How long it can be seen what was refused in chats, and why.
+_REFUSED_DAYS = 30
 
 
 class RetentionSettings(Struct, frozen=True):
@@ -179,7 +181,16 @@ class Retention:
                 freed = await self._db.write(partial(retention.forget, found=found, before_ms=before))
             count += len(found.artifacts) if freed else 0
             size += freed
+        if not dry_run:
+            await self._forget_strangers()
         return Cleaned(dry_run=dry_run, artifacts=count, bytes=size)
+
+    async def _forget_strangers(self) -> None:
+        """What people wrote in chats who were not heard, and who they were."""
+        before, after = self._clock.now_ms() - _REFUSED_DAYS * DAY_MS, 0
+        while after := await self._db.write(partial(channels.forget_refused, before_ms=before, after=after)):
+            pass
+        await self._db.write(partial(channel_people.forget_strangers, before_ms=before))
 
     async def maintain(self) -> Maintained:
         """Look after the database file while it is in use: statistics, the write-ahead log, free pages."""
