@@ -237,6 +237,9 @@ class Tasks:
             for left in tasks.abandoned(tx, kind.name, alone=alone):
                 if left.task_id not in held:
                     self._recover(tx, kind, left)
+                else:
+                    # The machine has slept, or the clock was set: without this it would be looked at again and again.
+                    tasks.beat(tx, self.owner, [left.task_id], self._lease_ms)
         tasks.expire(tx)
         tasks.forget(tx, tx.now_ms - KEEP_MS)
         for kind in (self.kinds[name] for name in kinds):
