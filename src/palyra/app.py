@@ -309,6 +309,7 @@ async def start(
         sandbox=runner.sandbox,
         mcp=mcp,
         browsers=browsers,
+        channels=channels,
     )
 
     # Go on with what was unfinished: files first, then those who work on them.
@@ -326,7 +327,8 @@ async def start(
     await timekeeping.start()
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
-    await channels.apply(channel_settings.channels(given), router_on=given.channel_router.enabled)
+    router = given.channel_router
+    await channels.apply(channel_settings.channels(given), router_on=router.enabled, notices_to=router.notices_to)
     health.watchdog.start()
     return Daemon(
         loaded=loaded,
@@ -427,7 +429,8 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     daemon.learning.use(learns)
     daemon.feeder.use(learns)
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
-    await daemon.late_channels.apply(channel_settings.channels(fresh.config), router_on=fresh.config.channel_router.enabled)
+    router, wanted = fresh.config.channel_router, channel_settings.channels(fresh.config)
+    await daemon.late_channels.apply(wanted, router_on=router.enabled, notices_to=router.notices_to)
     daemon.budgets.configure(spending_settings.limits(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     daemon.reloaded.update((key, after.get(key)) for key in live)

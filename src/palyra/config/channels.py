@@ -51,7 +51,7 @@ def objection(key: str, value: Any) -> str:
             return f"holds what looks like a secret; it does not belong in this file: {how}"
         case "workspace" if value and not os.path.isabs(value):
             return "must be an absolute path"
-        case "approvals_to" if value and "/" not in value:
+        case "approvals_to" | "notices_to" if value and "/" not in value:
             return 'must be written as "channel/conversation"'
     return ""
 
@@ -62,6 +62,9 @@ def _is_plain_secret(setting: str) -> bool:
 
 
 def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    told = config.channel_router.notices_to.partition("/")[0]
+    if told and told not in config.channels:
+        yield ("channel_router", "notices_to"), f"names the channel {told!r}, and there is no [channels.{told}]", ""
     for name, channel in config.channels.items():
         if not channel.kind:
             yield ("channels", name, "kind"), "is missing; `palyra channels add` says which kinds there are", ""

@@ -25,7 +25,7 @@ def objection(path: tuple[str, ...], value: Any) -> str:
     """What is wrong with one value of the right type. Never repeats the value."""
     if path[0] == "mcp":
         return mcp.objection(path[-1], value)
-    if path[0] == "channels":
+    if path[0] in ("channels", "channel_router"):
         return channels.objection(path[-1], value)
     match path[-1]:
         case "api_key" if value and not _is_reference(value):

@@ -76,6 +76,7 @@ class McpServer(Section, frozen=True, kw_only=True):
 
 class ChannelRouter(Section, frozen=True, kw_only=True):
     enabled: Annotated[bool, says("hear what is written in chats; false: every message is refused, on every channel")] = True
+    notices_to: Annotated[str, says('which chat gets what you are told, as "channel/conversation"; empty: none')] = ""
 
 
 class Channel(Section, frozen=True, kw_only=True):

@@ -69,6 +69,7 @@ def _made(
     from palyra.runtime.channels.posting import Posting
     from palyra.runtime.channels.sending import Sending
     from palyra.runtime.channels.submitting import Submitting
+    from palyra.runtime.channels.telling import Telling
     from palyra.tools import message as message_tools
 
     db, clock, redactor = ground.db, ground.clock, ground.redactor
@@ -109,6 +110,7 @@ def _made(
         intake,
         connections,
         outbox,
+        Telling(db, clock, notices, posting, asking),
         look_up,
         listen=gateway.listeners,
         offer=offer,

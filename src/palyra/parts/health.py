@@ -9,6 +9,7 @@ from palyra.config import Chosen, Config, Loaded
 from palyra.parts.ground import Ground
 from palyra.policy.store import PolicyStore
 from palyra.runtime import doctor_daemon
+from palyra.runtime.channels.late import LateChannels
 from palyra.runtime.doctor import Check, Doctor
 from palyra.runtime.doctor_daemon import Body
 from palyra.runtime.incidents import Incidents
@@ -20,6 +21,7 @@ from palyra.runtime.runs import Runs
 from palyra.runtime.tasks import Tasks
 from palyra.runtime.watchdog import Healing, Watchdog
 from palyra.runtime.watchdog_chain import ChainWatched
+from palyra.runtime.watchdog_channels import ChannelsWatched
 from palyra.runtime.watchdog_helpers import BrowsersWatched, ServersWatched
 from palyra.runtime.watchdog_resources import ResourcesWatched
 from palyra.runtime.watchdog_runs import ApprovalsWatched, RunsWatched, TasksWatched
@@ -68,11 +70,13 @@ class Health:
         sandbox: Sandbox,
         mcp: Mcp,
         browsers: "Browsers | None",
+        channels: LateChannels,
     ) -> None:
         home, db, clock = ground.home, ground.db, ground.clock
         self._ground, self._chosen, self._incidents = ground, chosen, incidents
         self._sandbox, self._mcp = sandbox, mcp
         self.watchdog = watchdog = Watchdog(incidents, clock, healing(ground.config, chosen))
+        self.channels = ChannelsWatched(channels, watchdog)
         self.chain = ChainWatched(db, home / _JOURNAL)
         resources = ResourcesWatched(db, clock, home, home / _JOURNAL, sandbox.mark, watchdog)
         resources.begin()
@@ -81,6 +85,7 @@ class Health:
             "approval": ApprovalsWatched(db, notices, watchdog).look,
             "task": TasksWatched(db, tasks, watchdog).look,
             "mcp": ServersWatched(mcp, watchdog).look,
+            "channel": self.channels.look,
             "resource": resources.look,
             "chain": self.chain.look,
         }
@@ -102,6 +107,8 @@ class Health:
             demo=config.DEMO,
             settings=lambda: settings(loaded.home, env),
             browser=lambda: browser(loaded.config, env),
+            channels=self.channels.checks,
+            reconnect=self.channels.restart,
             chain=self.chain.check,
             watchdog=watchdog.check,
             treat=watchdog.treat,

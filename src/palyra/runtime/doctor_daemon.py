@@ -38,6 +38,9 @@ class Body:
     demo: str
     settings: Callable[[], Iterable[Check]]
     browser: Callable[[], Iterable[Check]]
+    channels: Callable[[], Iterable[Check]]
+    # Connects a channel anew, in somebody's name, and says what came of it.
+    reconnect: Callable[[str, str], Awaitable[str]]
     # How the background check of the journal stands: how far, of how many, and what it found.
     chain: Callable[[], Check]
     watchdog: Callable[[], Check]
@@ -62,6 +65,7 @@ def looks(body: Body) -> Mapping[str, Look]:
         "browser": _files(body.browser),
         "memory": partial(_memory, body),
         "MCP servers": partial(_servers, body),
+        "channels": partial(_channels, body),
         "journal": partial(_journal, body),
         "journal's log": _files(partial(doctor_home.journal_log, journal)),
         "left over": _files(lambda: doctor_home.left_over(home, body.clock.now_ms())),
@@ -80,6 +84,9 @@ def mends(body: Body) -> Mapping[str, Mend]:
         await body.mcp.restart(OWNER, name)
         return f"the MCP server {name} was started anew"
 
+    async def channel(check: Check) -> str:
+        return await body.reconnect(check.id.partition(":")[2], OWNER)
+
     async def incident(check: Check) -> str:
         return await body.treat(check.id.partition(":")[2])
 
@@ -89,6 +96,7 @@ def mends(body: Body) -> Mapping[str, Mend]:
         "processes": _by_files(lambda: doctor_home.end_orphans(home, body.sandbox.mark)),
         "log": _by_files(lambda: doctor_home.fold(body.journal)),
         "mcp": server,
+        "channel": channel,
         "incident": incident,
     }
 
@@ -161,6 +169,10 @@ async def _servers(body: Body, _: bool) -> Sequence[Check]:
         else:
             found.append(Check(id=known, title=title, state="ok", detail=f"{each.state}, {len(each.tools)} tools"))
     return found
+
+
+async def _channels(body: Body, _: bool) -> Sequence[Check]:
+    return list(body.channels())
 
 
 async def _journal(body: Body, deep: bool) -> Sequence[Check]:

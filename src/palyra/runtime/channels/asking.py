@@ -98,6 +98,14 @@ class Asking:
         text, buttons = words.approval(request, who, buttons=self._posting.abilities(place.connector).buttons, brief=brief)
         self._posting.post(tx, place, text, "approval", reply_id=reply_id, buttons=buttons)
 
+    def put(self, tx: Tx, place: Place, approval_id: str) -> bool:
+        """Put an approval that waits somewhere, once; False if there is none that does."""
+        approval = approvals.find(tx, approval_id)
+        if approval is None or approval.decision:
+            return False
+        self._put(tx, place, approval, approval.owner)
+        return True
+
     async def route(self, by: str, approval_id: str, *, principal: str = "", place: Place | None = None) -> Approval:
         """Hand an approval on: to a person, who may then answer it, or into another conversation."""
         if not principal and place is None:

@@ -28,6 +28,7 @@ from palyra.runtime.channels.pairing import PairingDesk
 from palyra.runtime.channels.posting import Posting
 from palyra.runtime.channels.shapes import ChannelStatus, ConnectionStatus, Place, Preview, Trace
 from palyra.runtime.channels.submitting import Submitting
+from palyra.runtime.channels.telling import Telling
 from palyra.runtime.clock import Clock
 
 _TEST_S = 20.0
@@ -53,6 +54,7 @@ class Channels:
         intake: Intake,
         connections: Connections,
         outbox: Outbox,
+        telling: Telling,
         look_up: LookUp,
         listen: list[Callable[[list[Appended]], None]],
         offer: Callable[[tuple[str, ...]], None],
@@ -68,6 +70,7 @@ class Channels:
         self.intake = intake
         self.connections = connections
         self.outbox = outbox
+        self._telling = telling
         self._look_up = look_up
         self._listen = listen
         self._offer = offer
@@ -82,8 +85,11 @@ class Channels:
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
-    async def apply(self, configured: Mapping[str, Channel], *, router_on: bool = True) -> None:
-        """Use exactly these channels from now on. Those that are as before stay connected; nobody waits for one to connect."""
+    async def apply(self, configured: Mapping[str, Channel], *, router_on: bool = True, notices_to: str = "") -> None:
+        """Use exactly these channels from now on. Those that are as before stay connected; nobody waits for one to connect.
+
+        `notices_to`: the `channel/conversation` that gets what the owner is told.
+        """
         async with self._changing:
             if configured and not self._started:
                 self._book.read(await self._db.read(channels.changed))
@@ -102,6 +108,7 @@ class Channels:
                 # Before anything new comes in: what came before it goes first.
                 self._started = True
                 await self._start()
+            await self._telling.use(notices_to if configured else "")
             self.connections.begin()
             self.connections.changed()
             self.outbox.look()
@@ -141,6 +148,7 @@ class Channels:
     async def close(self) -> None:
         if not self._started:
             return
+        await self._telling.close()
         await self.connections.close()
         await self.intake.close()
         await self.asking.close()
@@ -169,6 +177,17 @@ class Channels:
             messages=messages,
             outbox=outbox,
         )
+
+    def away(self) -> list[tuple[str, str]]:
+        """Channels that should be connected and are not, and why."""
+        found = []
+        for name in self._book.names:
+            now = self.connections.status(name)
+            if name in self._failed:
+                found.append((name, self._failed[name]))
+            elif self._book.get(name).enabled and now.state != "connected":
+                found.append((name, now.detail or now.state))
+        return found
 
     async def preview(self, name: str, message: Inbound) -> Preview:
         """What would become of a message if it came now. Nothing is done."""

@@ -19,9 +19,17 @@ class LateChannels:
             self._made = self._make()
         return self._made
 
-    async def apply(self, configured: "Mapping[str, Channel]", *, router_on: bool) -> None:
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._made.names if self._made is not None else ()
+
+    def away(self) -> list[tuple[str, str]]:
+        """Channels that should be connected and are not, and why."""
+        return self._made.away() if self._made is not None else []
+
+    async def apply(self, configured: "Mapping[str, Channel]", *, router_on: bool, notices_to: str = "") -> None:
         if configured or self._made is not None:
-            await self.now.apply(configured, router_on=router_on)
+            await self.now.apply(configured, router_on=router_on, notices_to=notices_to)
 
     async def close(self) -> None:
         if self._made is not None:

@@ -1,0 +1,88 @@
+"""Notices of the owner carried into a chat: each once, from a position that is stored in the step that posts it.
+
+The rule: what is told about messages that could not be sent is not sent the same way, or one of them would bring the next. If the
+channel is down, a notice waits in the outbox like everything else, and nobody is troubled about that.
+"""
+
+import asyncio
+import logging
+from functools import partial
+
+from palyra.domain.errors import Unavailable
+from palyra.domain.ids import OWNER
+from palyra.journal import channels
+from palyra.journal.database import Database, Tx
+from palyra.journal.notices import Told
+from palyra.runtime.channels.asking import Asking
+from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.shapes import Place
+from palyra.runtime.clock import Clock
+from palyra.runtime.notices import Notices
+
+log = logging.getLogger("palyra.channels")
+
+# A channel's name has no colon.
+_CURSOR = "notices:"
+_RETRY_MS = 1_000
+# What is older was told while nothing was carried here, and is no news.
+_NEWS_MS = 86_400_000
+
+
+class Telling:
+    def __init__(self, db: Database, clock: Clock, notices: Notices, posting: Posting, asking: Asking) -> None:
+        self._db = db
+        self._clock = clock
+        self._notices = notices
+        self._posting = posting
+        self._asking = asking
+        self._to: Place | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def use(self, to: str) -> None:
+        """Carry them to `channel/conversation` from now on; nothing: nowhere."""
+        connector, _, conversation = to.partition("/")
+        place = Place(connector, conversation) if conversation else None
+        if place == self._to:
+            return
+        await self.close()
+        self._to = place
+        if place is not None:
+            await self._db.write(_begin)
+            self._task = asyncio.create_task(self._carry(place))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=2.0)
+            self._task = None
+
+    async def _carry(self, place: Place) -> None:
+        while True:
+            try:
+                after = await self._db.write(_begin)
+                async for told in self._notices.follow(after):
+                    await self._db.write(partial(self._tell, told=told, place=place))
+            except Unavailable as error:
+                log.warning("a notice waits: %s", error.message)
+                await self._clock.sleep(_RETRY_MS)
+
+    def _tell(self, tx: Tx, told: Told, place: Place) -> None:
+        notice = told.notice
+        channels.remember(tx, _CURSOR, str(told.position))
+        own = notice.about == "channel" and notice.key.startswith(("dead:", f"failed:{place.connector}:"))
+        if told.to != OWNER or own or notice.created_ms < tx.now_ms - _NEWS_MS:
+            return
+        if notice.about == "approval" and self._asking.put(tx, place, notice.key.partition(":")[2]):
+            return
+        self._posting.post(tx, place, notice.text, "message", reply_id=notice.notice_id)
+
+
+def _begin(tx: Tx) -> int:
+    """Where it was left. The first time that is now: what was told before was told elsewhere."""
+    left = channels.recall(tx, _CURSOR)
+    if left:
+        return int(left)
+    row = tx.one("SELECT coalesce(max(position), 0) FROM notices")
+    now = int(row[0]) if row else 0
+    channels.remember(tx, _CURSOR, str(now))
+    return now

@@ -1,0 +1,104 @@
+"""Who looks after the channels, and what the owner is told through them: each notice once, and nothing about the way itself."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from palyra.app import Daemon
+from palyra.channels import loopback
+from palyra.domain.ids import OWNER
+from palyra.journal import approvals
+from palyra.models.scripted import ScriptedCall, Turn
+from tests.chatting import chat
+from tests.watching_over import STEP_MS, JumpingClock, passes, set_mode, watched
+
+TOLD = '[channel_router]\nnotices_to = "chat/alerts"\n'
+ASKING = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)), Turn(text="done")]
+
+
+def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
+    asyncio.run(asyncio.wait_for(scene(), seconds))
+
+
+def test_notices_reach_the_chosen_conversation_once_each_over_restarts(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, [Turn(text="yes")]) as talk:
+            await talk.daemon.notices.tell("budget", "budget:before", "told before there was a place for it")
+        async with chat(tmp_path, [Turn(text="yes")], more=TOLD, fresh=False) as talk:
+            await talk.daemon.notices.tell("budget", "budget:1", "the month is nearly used up")
+            await talk.daemon.notices.tell("budget", "budget:1", "the month is nearly used up")
+            assert await talk.answers("alerts") == ["the month is nearly used up"]
+            await talk.daemon.notices.tell("schedule", "other", "somebody else's", to="user:zoe")
+        async with chat(tmp_path, [Turn(text="yes")], more=TOLD, fresh=False) as talk:
+            await talk.daemon.notices.tell("schedule", "schedule:1:2", "the backup failed")
+            assert await talk.answers("alerts", 2) == ["the month is nearly used up", "the backup failed"]
+
+    run(scene)
+
+
+def test_an_approval_that_waits_comes_with_buttons_that_work(tmp_path: Path) -> None:
+    async def scene() -> None:
+        (tmp_path / "guests").mkdir()
+        async with chat(tmp_path, ASKING, f'workspace = "{tmp_path}/guests"', more=TOLD) as talk:
+            await talk.pair("anna")
+            native = talk.direct("anna", "write it")
+            await talk.until(lambda seen: len(seen.posted("alerts")) >= 1)
+            (put,) = talk.posted("alerts")
+            assert [button.label for button in put.out.buttons] == ["Approve", "Deny"]
+            (pending,) = await talk.daemon.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
+            await talk.link("boss")
+            talk.say(put.out.buttons[0].value, "boss", conversation="alerts", pressed=True)
+            assert (await talk.is_(native, "answered")).state == "answered"
+            found = await talk.daemon.db.read(lambda tx: approvals.find(tx, pending.approval_id))
+            assert found is not None
+            assert (found.decision, found.resolved_by) == ("allow", OWNER)
+
+    run(scene)
+
+
+def test_what_is_told_about_the_way_itself_does_not_go_that_way(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, [Turn(text="yes")], more=TOLD) as talk:
+            await talk.daemon.notices.tell("channel", "dead:01M7G79TTYJWYS4J8S3DG4YCJR", "a message could not be delivered")
+            await talk.daemon.notices.tell("channel", "failed:chat:1", "the channel chat does not work")
+            await talk.daemon.notices.tell("incident", "incident:1", "the disk is nearly full")
+            assert await talk.answers("alerts") == ["the disk is nearly full"]
+
+    run(scene)
+
+
+def test_a_channel_that_stays_away_is_one_incident_and_is_connected_anew_only_in_auto_mode(tmp_path: Path) -> None:
+    world = f"{tmp_path}/care"
+    loopback.forget(world)
+    platform = loopback.platform(world)
+    platform.refuses = "the token was revoked"
+    table = f'[channels.care]\nkind = "loopback"\nsettings = ["platform={world}"]\n'
+
+    async def scenario(d: Daemon, clock: JumpingClock) -> None:
+        async with asyncio.timeout(20):
+            while d.channels.connections.status("care").state != "failed":
+                await d.db.write(lambda tx: None)
+        set_mode(d, "observe_only")
+        d.watchdog.use(msgspec.structs.replace(d.watchdog.settings, helper_ms=2 * STEP_MS))
+        await passes(d, clock, STEP_MS)
+        assert [each for each in await d.incidents.opened() if each.domain == "connector"] == []
+        await passes(d, clock, 4 * STEP_MS)
+        (incident,) = [each for each in await d.incidents.opened() if each.domain == "connector"]
+        assert "the token was revoked" in incident.summary
+        assert not incident.tried
+        (check,) = [each for each in (await d.doctor.examine()).checks if each.id == "channel:care"]
+        assert (check.state, check.repairable) == ("fail", True)
+        platform.refuses = ""
+        set_mode(d, "auto")
+        await passes(d, clock, STEP_MS)
+        async with asyncio.timeout(20):
+            while d.channels.connections.status("care").state != "connected":
+                await d.db.write(lambda tx: None)
+        await passes(d, clock, STEP_MS)
+        assert [each for each in await d.incidents.opened() if each.domain == "connector"] == []
+        (check,) = [each for each in (await d.doctor.examine()).checks if each.id == "channel:care"]
+        assert check.state == "ok"
+
+    watched(tmp_path, [Turn(text="yes")], scenario, table)
