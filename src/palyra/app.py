@@ -249,9 +249,7 @@ async def start(
     assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor)
     settings, gallery = _settings(given), Gallery(db)
     spending = Spending(db, models, budgets, clock, settings)
-    model_turns = ModelTurns(
-        hub, models, assembler, projects, Recalling(memory), gallery, compacting, redactor, clock, spending
-    )
+    model_turns = ModelTurns(hub, models, assembler, projects, Recalling(memory), gallery, compacting, redactor, clock, spending)
 
     # Runs: ask, judge, do.
     judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of)

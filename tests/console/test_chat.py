@@ -275,6 +275,7 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(so
             break
     expect(messages.first).to_contain_text("code")
     expect(page.get_by_role("button", name="Load earlier")).to_have_count(0)
+    log.press("Home")
     expect(messages.first).to_be_in_viewport()
     # Whoever says something is taken to where it is said.
     say(page, "hello again")

@@ -359,7 +359,7 @@ def test_completion_offers_commands_and_verbs(tmp_path: Path) -> None:
         return [each.partition(",")[2] for each in palyra(tmp_path, env=env).stdout.splitlines()]
 
     assert "sessions" in offered("palyra se")
-    assert offered("palyra sessions ar") == ["archive"]
+    assert offered("palyra sessions ar") == ["archive", "archive-old"]
 
 
 def test_what_is_kept_of_a_chat_holds_no_secret(daemon: DaemonProcess) -> None:

@@ -135,3 +135,22 @@ def in_child(works: Callable[[], bool]) -> None:
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_closing_ends_every_thread_also_one_that_came_while_the_others_were_stuck() -> None:
+    hands = Hands("late", least=1, most=4)
+    stuck, looked = threading.Event(), threading.Event()
+
+    async def inside() -> None:
+        loop = asyncio.get_running_loop()
+        jobs = [hands.do(stuck.wait), hands.do(looked.set)]
+        closing = loop.run_in_executor(None, hands.close)
+        # A second thread comes for the second job, and finds the end first.
+        await jobs[1]
+        stuck.set()
+        await asyncio.wait_for(closing, 10)
+        await jobs[0]
+
+    asyncio.run(inside())
+    assert looked.is_set()
+    assert not any(thread.is_alive() for thread in hands._threads)

@@ -141,11 +141,12 @@ class Hands:
                 except BaseException as error:  # noqa: BLE001  whatever it is, it belongs to whoever waits
                     mail.put(future, None, error)
             del job, arguments, future, mail
+        # For the next: there may be more threads by now than when it was said.
+        jobs.put(None)
 
     def close(self) -> None:
         """Finish what was given, then end the threads. Waits for them, so call it off the event loop."""
-        for _ in self._threads:
-            self._jobs.put(None)
+        self._jobs.put(None)
         for thread in self._threads:
             thread.join()
 

@@ -203,9 +203,7 @@ def tapes(tx: Tx) -> dict[str, str]:
 
 def record(tx: Tx, sealed: Sealed) -> None:
     """From now on these tapes lie in the segment. They must be as they were when it was sealed; whoever calls has looked."""
-    event = JournalArchived(
-        segment=sealed.segment_id, entries=sealed.entries, bytes=sealed.size, tapes=tuple(sorted(sealed.heads))
-    )
+    event = JournalArchived(segment=sealed.segment_id, entries=sealed.entries, bytes=sealed.size, tapes=tuple(sorted(sealed.heads)))
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
     tx.run(
         """INSERT INTO segments (segment_id, bytes, entries, first_position, last_position, created_ms)
