@@ -9,7 +9,7 @@ WORKERS ?= $(shell n=$(CORES); [ $$n -lt 2 ] && n=2; [ $$n -gt 4 ] && n=4; echo 
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check console screenshots bench bench-memory clean
+.PHONY: help run prepare test check console screenshots bench bench-memory clean
 
 help:
 	@echo "make run     start palyra: a chat on a terminal, a server otherwise"
@@ -25,11 +25,15 @@ run: $(VENV)/.runs
 	@$(BIN)/python scripts/console.py --if-possible
 	@exec $(BIN)/palyra up
 
-test: $(VENV)/.browses
-	@$(BIN)/python scripts/console.py || echo "warning: without it tests/console fails"
-	@$(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/test_mcp_conformance.py fails"
-	@$(BIN)/python scripts/synapse.py || echo "warning: without it the tests of the Matrix channel fail"
-	@$(BIN)/python scripts/slack_emulator.py || echo "warning: without it tests/contract/test_channel_slack_emulator.py fails"
+# What only the tests need besides packages. Each script fetches its own part: they wait for the network, so they wait together.
+prepare: $(VENV)/.browses
+	@{ $(BIN)/python scripts/console.py || echo "warning: without it tests/console fails"; } & \
+	{ $(BIN)/python scripts/synapse.py || echo "warning: without it the tests of the Matrix channel fail"; } & \
+	{ $(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/test_mcp_conformance.py fails"; \
+	$(BIN)/python scripts/slack_emulator.py || echo "warning: without it tests/contract/test_channel_slack_emulator.py fails"; } & \
+	wait
+
+test: prepare
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)
 
 check: $(VENV)/.develops

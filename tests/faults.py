@@ -182,6 +182,8 @@ class SlowLoading:
             return real(tx, session_id)
 
         monkeypatch.setattr(live, "_read", slow)
+        # A submit that reads the session along would wait on the writer's thread.
+        monkeypatch.setattr(live, "_SHORT_TAPE", 0)
 
     async def begun(self) -> None:
         await eventually(self._begun.is_set, "a session is loaded")

@@ -75,7 +75,7 @@ def test_a_branch_of_a_session_whose_window_slid_sees_what_the_session_sees(tmp_
     async def scenario(d: Daemon) -> None:
         parent = await session(d)
         for number in range(6):
-            await finished(d, await say(d, parent, f"m{number} " + "x" * 3_000))
+            await finished(d, await say(d, parent, f"m{number} " + "x" * 4_000))
         child = await branch(d, parent)
         await finished(d, await say(d, parent, "short"))
         to_parent = model.requests[-1].messages

@@ -116,7 +116,7 @@ def test_three_hundred_turns_keep_what_was_required_and_decided_and_stay_small(t
 
     async def check(one: Daemon, session_id: str) -> None:
         made = await compactions(one, session_id)
-        assert len(made) > 20
+        assert len(made) >= 15
         budget = 12_000
         assert all(each["tokens_after"] <= compaction.most_tokens(budget) for each in made)
         assert all(each["tokens_after"] <= 0.75 * each["tokens_before"] for each in made)

@@ -1,6 +1,7 @@
 """Every setting with its type, its default and its meaning, in one place. A setting that is not here does not exist."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
@@ -256,9 +257,10 @@ class Setting(Struct, frozen=True, kw_only=True):
 NAME = "NAME"
 
 
-def settings() -> Iterator[Setting]:
+@cache
+def settings() -> tuple[Setting, ...]:
     """Every setting there is, in the order of the file."""
-    return _settings(Config, ())
+    return tuple(_settings(Config, ()))
 
 
 def section_of(kind: Any) -> type[Section] | None:
