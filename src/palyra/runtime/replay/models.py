@@ -176,19 +176,23 @@ class RecordedModels(Models):
                 return Route(targets=tuple(self._targets(names)), reason=planned.reason, told=True)
             case ModelReplied(provider=provider) | ModelFailed(provider=provider):
                 return Route(targets=tuple(self._targets((self._asked(provider), *self._elsewhere()))), reason="", told=False)
-        # The run was stopped before anybody was asked.
+        # The run was stopped before anybody answered. A plan that did not change is not told again.
+        for names in self._plans_before():
+            return Route(targets=tuple(self._targets(names)), reason="", told=False)
         return Route(targets=(Target("recorded", "none", 128_000),), reason="")
+
+    def _plans_before(self) -> Iterator[tuple[str, ...]]:
+        """Who was to be asked in this run so far, by its plans, the newest first."""
+        script, run_id = self._director.script, self._director.run_id
+        for number in range(self._director.head - 1, -1, -1):
+            entry = script.entries[number]
+            if entry.run_id == run_id and isinstance(entry.event, RoutePlanned):
+                yield (f"{entry.event.provider}/{entry.event.model}", *entry.event.fallbacks)
 
     def _asked(self, provider: str) -> str:
         """The provider's model: a reply may name it otherwise than it was asked for."""
-        script, run_id = self._director.script, self._director.run_id
-        for number in range(self._director.head - 1, -1, -1):
-            event = script.entries[number].event
-            if script.entries[number].run_id == run_id and isinstance(event, RoutePlanned):
-                for name in (f"{event.provider}/{event.model}", *event.fallbacks):
-                    if name.startswith(provider + "/"):
-                        return name
-        return f"{provider}/"
+        names = (name for plan in self._plans_before() for name in plan)
+        return next((name for name in names if name.startswith(provider + "/")), f"{provider}/")
 
     def _elsewhere(self) -> Iterator[str]:
         """Who was asked when the first failed, and who could have been."""
