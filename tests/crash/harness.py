@@ -22,7 +22,7 @@ from palyra.journal.database import Database
 from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, folds_agree, problems, recorded
 from tests.inprocess import daemon
 
-DOUBLE_CRASHES = 15
+DOUBLE_CRASHES = 6
 _CHILD_SECONDS = 60
 
 
