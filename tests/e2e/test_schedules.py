@@ -9,9 +9,11 @@ from palyra.app import Daemon
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
+from palyra.domain.messages import Usage
 from palyra.domain.schedules import Quiet
 from palyra.domain.tools import Subject
-from palyra.journal import approvals, runs, tape
+from palyra.journal import approvals, runs, tape, usage
+from palyra.journal.usage import Asked
 from palyra.models.scripted import Script, ScriptedModel, Turn
 from palyra.runtime.schedule_verbs import NewSchedule
 from tests.clocks import HeldClock
@@ -313,6 +315,38 @@ def test_a_forecast_comes_from_the_schedules_own_runs(tmp_path: Path) -> None:
             often = d.timekeeping.schedules.look_ahead(OWNER, NewSchedule(text="x", when="every 1m"))
             assert often.forecast is not None
             assert often.forecast.firings_a_month == 30 * 24 * 60
+
+    run(inside())
+
+
+def test_whatever_tells_a_schedules_cost_tells_the_same_with_its_subagents(tmp_path: Path) -> None:
+    """Shown, listed and forecast; and what subagents use is the schedule's, also where it has a limit."""
+    script = Script(
+        {
+            "look around": (Turn(calls=(call("agent.spawn", task="the errand"),)), Turn(text=("done",))),
+            "the errand": (Turn(text=("looked",), usage=Usage(input_tokens=1_000, output_tokens=100)),),
+        }
+    )
+
+    async def inside() -> None:
+        clock = HeldClock(moment("2026-11-16T08:30"))
+        async with timed(tmp_path, clock, ScriptedModel(script)) as d:
+            made, other = await add(d, "daily at 9"), await add(d, "daily at 23")
+            await pass_time(d, clock, HOUR)
+            schedule_id = made.schedule.schedule_id
+            one = await d.timekeeping.schedules.show(OWNER, schedule_id)
+            listed = {each.schedule.schedule_id: each for each in await d.timekeeping.schedules.listing(OWNER)}
+            told = await d.forecasts.schedule(schedule_id, principal=OWNER, times=30)
+            assert one.forecast is not None
+            assert one.forecast == listed[schedule_id].forecast
+            assert (told.runs, told.tokens) == (one.forecast.runs, one.forecast.tokens_a_run) == (1, told.tokens)
+            assert told.tokens > 1_100, "what the subagent used is missing"
+            used = await d.db.read(lambda tx: usage.spent(tx, Asked(schedule_id=schedule_id)))
+            assert used.tokens == told.tokens
+            assert [each.state for each in listed[schedule_id].firings] == ["done"]
+            assert (listed[other.schedule.schedule_id].firings, told.basis) == ((), "its last 1 runs")
+            with pytest.raises(Forbidden):
+                await d.forecasts.schedule(schedule_id, principal="user:guest", times=1)
 
     run(inside())
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from palyra.domain.errors import Forbidden, NotFound
 from palyra.domain.schedules import Firing, FiringState, Schedule
@@ -136,6 +135,16 @@ def firings(tx: Tx, schedule_id: str, limit: int = 20) -> list[Firing]:
     return [_firing(row) for row in rows]
 
 
+def newest_firings(tx: Tx, owner: str) -> dict[str, Firing]:
+    """The newest of each of an owner's schedules, by the schedule: one question, however many there are."""
+    rows = tx.all(
+        f"""SELECT {_FIRING} FROM firings f WHERE schedule_id IN (SELECT schedule_id FROM schedules WHERE owner = :owner)
+            AND due_ms = (SELECT max(due_ms) FROM firings WHERE schedule_id = f.schedule_id)""",
+        owner=owner,
+    )
+    return {firing.schedule_id: firing for firing in map(_firing, rows)}
+
+
 def forget_firings(tx: Tx, schedule_id: str, keep: int) -> None:
     """Keep the newest so many that are over."""
     tx.run(
@@ -144,27 +153,6 @@ def forget_firings(tx: Tx, schedule_id: str, keep: int) -> None:
         id=schedule_id,
         keep=keep,
     )
-
-
-class Spent(Struct, frozen=True):
-    """What the last runs of a schedule used."""
-
-    runs: int
-    input_tokens: int
-    output_tokens: int
-    cost_microusd: int
-
-
-def spent(tx: Tx, schedule_id: str, last: int = 20) -> Spent:
-    row = tx.one(
-        """SELECT count(DISTINCT f.run_id), coalesce(sum(u.input_tokens), 0), coalesce(sum(u.output_tokens), 0),
-            coalesce(sum(u.cost_microusd), 0)
-        FROM (SELECT run_id FROM firings WHERE schedule_id = :id AND run_id <> '' AND state IN ('done', 'failed', 'cancelled')
-            ORDER BY due_ms DESC LIMIT :last) f LEFT JOIN usage u ON u.run_id = f.run_id""",
-        id=schedule_id,
-        last=last,
-    )
-    return Spent(*row) if row else Spent(0, 0, 0, 0)
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------

@@ -148,6 +148,41 @@ def spent(tx: Tx, asked: Asked) -> Spent:
     return Spent(*row)
 
 
+class RunUse(Struct, frozen=True):
+    """What a run of a schedule used, with all that worked for it."""
+
+    schedule_id: str
+    run_id: str
+    tokens: int
+    microusd: int
+    unpriced: int
+
+
+def of_schedules(tx: Tx, owner: str, schedule_id: str = "", last: int = 20) -> dict[str, list[RunUse]]:
+    """The last so many runs of each of an owner's schedules, or of one, that came to an end and had asked a model.
+
+    By way of the firings: they know their runs, and asking so costs the same however much was ever used.
+    """
+    rows = tx.all(
+        """WITH RECURSIVE tree (schedule_id, root, run_id) AS (
+            SELECT f.schedule_id, f.run_id, f.run_id FROM schedules s JOIN firings f ON f.schedule_id = s.schedule_id
+                WHERE s.owner = :owner AND (:schedule_id = '' OR s.schedule_id = :schedule_id)
+                AND f.run_id <> '' AND f.state IN ('done', 'failed', 'cancelled') AND f.due_ms >= coalesce((
+                    SELECT due_ms FROM firings WHERE schedule_id = s.schedule_id AND run_id <> ''
+                    AND state IN ('done', 'failed', 'cancelled') ORDER BY due_ms DESC LIMIT 1 OFFSET :last - 1), 0)
+            UNION ALL SELECT tree.schedule_id, root, c.run_id FROM tree JOIN children c ON c.parent_run_id = tree.run_id)
+        SELECT schedule_id, root, sum(u.input_tokens + u.output_tokens), sum(u.cost_microusd), sum(u.unpriced)
+        FROM tree CROSS JOIN usage u WHERE u.run_id = tree.run_id GROUP BY schedule_id, root""",
+        owner=owner,
+        schedule_id=schedule_id,
+        last=last,
+    )
+    found: dict[str, list[RunUse]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(RunUse(*row))
+    return found
+
+
 class ModelUse(Struct, frozen=True):
     """What was asked of one model."""
 

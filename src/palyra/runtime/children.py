@@ -164,7 +164,8 @@ class Children:
             children.add(tx, child)
             submission = Submission(text=each.task, run_id=child.run_id, model=each.model, origin="child")
             settings = Settings(each.budgets, self._settings.approval_times, self._settings.mailbox_depth)
-            commissioned(parent.owner, child.session_id, submission, settings, each.commission)(tx)
+            paid_by = run.progress.accepted.schedule_id
+            commissioned(parent.owner, child.session_id, submission, settings, each.commission, schedule_id=paid_by)(tx)
 
     # --- results ------------------------------------------------------------------------------------------------------
 

@@ -3,12 +3,14 @@
 A forecast is a sum in plain sight: it says what it is made of, and how little that may be.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from palyra.domain.budgets import period_end, period_start
-from palyra.journal import usage
+from palyra.journal import schedules, usage
 from palyra.journal.database import Database, Tx
-from palyra.journal.usage import Asked, UsageRow
+from palyra.journal.usage import Asked, RunUse, UsageRow
 from palyra.runtime.clock import Clock
 
 DAY_MS = 86_400_000
@@ -121,23 +123,31 @@ def _daily(values: list[int], left: float) -> float:
 
 
 def schedule(tx: Tx, schedule_id: str, principal: str, times: int, now_ms: int) -> RunForecast:
-    rows = usage.grouped(tx, "run", Asked(schedule_id=schedule_id), _MOST_RUNS) if schedule_id else []
-    basis = f"its last {len(rows)} runs"
-    if not rows:
-        rows = usage.grouped(tx, "run", Asked(principal=principal, since_ms=now_ms - WINDOW * DAY_MS), _MOST_RUNS)
-        basis = f"the last {len(rows)} runs of {principal}: it has not run yet" if rows else "nothing: no run has used a model yet"
-    if not rows:
-        return RunForecast(runs=0, times=times, basis=basis)
-    tokens = sum(map(_tokens, rows)) // len(rows)
-    microusd = -(-sum(row.cost_microusd for row in rows) // len(rows))
+    if schedule_id:
+        schedules.get(tx, schedule_id, principal)
+        own = usage.of_schedules(tx, principal, schedule_id).get(schedule_id, [])
+        if own:
+            return of_runs(own, times)
+    since_ms = now_ms - WINDOW * DAY_MS
+    rows = usage.grouped(tx, "run", Asked(principal=principal, since_ms=since_ms), _MOST_RUNS)
+    others = [RunUse("", row.group, _tokens(row), row.cost_microusd, row.unpriced) for row in rows]
+    return of_runs(others, times, f"the last {len(rows)} runs of {principal}: it has not run yet")
+
+
+def of_runs(runs: Sequence[RunUse], times: int, basis: str = "") -> RunForecast:
+    """What so many more like these will use. The one place where runs of a schedule become its forecast."""
+    if not runs:
+        return RunForecast(runs=0, times=times, basis="nothing: no run has used a model yet")
+    tokens = sum(each.tokens for each in runs) // len(runs)
+    microusd = -(-sum(each.microusd for each in runs) // len(runs))
     return RunForecast(
-        runs=len(rows),
+        runs=len(runs),
         times=times,
         tokens=tokens,
         microusd=microusd,
-        most_microusd=max(row.cost_microusd for row in rows),
+        most_microusd=max(each.microusd for each in runs),
         expected_tokens=tokens * times,
         expected_microusd=microusd * times,
-        unpriced=sum(row.unpriced for row in rows),
-        basis=basis,
+        unpriced=sum(each.unpriced for each in runs),
+        basis=basis or f"its last {len(runs)} runs",
     )

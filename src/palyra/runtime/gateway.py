@@ -277,10 +277,15 @@ class Gateway:
 
 
 def commissioned(
-    principal: str, session_id: str, submission: Submission, settings: Settings, commission: Commission
+    principal: str, session_id: str, submission: Submission, settings: Settings, commission: Commission, *, schedule_id: str
 ) -> Callable[[Tx], Submitted]:
-    """The step that takes in a subagent's task, to be a part of its parent's. The task is redacted: it comes from the tape."""
-    return _Submit(principal, session_id, submission.run_id, submission, submission.text, settings, commission=commission)
+    """The step that takes in a subagent's task, to be a part of its parent's. The task is redacted: it comes from the tape.
+
+    What works for a schedule is paid by that schedule.
+    """
+    step = _Submit(principal, session_id, submission.run_id, submission, submission.text, settings, commission=commission)
+    step.schedule_id = schedule_id
+    return step
 
 
 class _Submit:

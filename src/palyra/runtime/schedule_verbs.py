@@ -5,7 +5,7 @@ policy asks; what policy denies stays denied.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,11 +23,14 @@ from palyra.domain.labels import CLEAN, Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.schedules import AtTrigger, FileTrigger, Firing, HookTrigger, Missed, Overlap, Quiet, Schedule
 from palyra.domain.tools import Subject
-from palyra.journal import approvals, tape, tasks
+from palyra.journal import approvals, tape, tasks, usage
 from palyra.journal import schedules as rows
 from palyra.journal.database import Database, Tx
+from palyra.journal.usage import RunUse
+from palyra.runtime import forecasts
 from palyra.runtime import schedule_steps as steps
 from palyra.runtime.clock import Clock
+from palyra.runtime.forecasts import RunForecast
 from palyra.runtime.vault import Vault
 from palyra.runtime.vault_rules import NewSecret
 from palyra.tools.catalogue import Catalogue
@@ -114,23 +117,28 @@ class Schedules:
         return self._shown(self._made(principal, new, self._clock.new_id()))
 
     async def listing(self, principal: str) -> list[ShownSchedule]:
-        def query(tx: Tx) -> list[tuple[Schedule, list[Firing], rows.Spent]]:
-            found = rows.listing(tx, principal)
-            return [(each, rows.firings(tx, each.schedule_id, 1), rows.spent(tx, each.schedule_id)) for each in found]
+        def query(tx: Tx) -> tuple[list[Schedule], dict[str, Firing], dict[str, list[RunUse]]]:
+            return rows.listing(tx, principal), rows.newest_firings(tx, principal), usage.of_schedules(tx, principal)
 
-        found = await self._db.read(query)
+        found, newest, used = await self._db.read(query)
+
+        def shown(each: Schedule) -> ShownSchedule:
+            last = newest.get(each.schedule_id)
+            return self._shown(each, [last] if last else [], used.get(each.schedule_id, ()), counted=_COUNTED_IN_LIST)
+
         # Looking ahead is arithmetic, and for a thousand schedules it is much of it.
-        return await everyday.do(lambda: [self._shown(*each, counted=_COUNTED_IN_LIST) for each in found])
+        return await everyday.do(lambda: [shown(each) for each in found])
 
     async def show(self, principal: str, schedule_id: str) -> ShownSchedule:
-        def query(tx: Tx) -> tuple[Schedule, list[Firing], rows.Spent]:
+        def query(tx: Tx) -> tuple[Schedule, list[Firing], Sequence[RunUse]]:
             found = rows.get(tx, schedule_id, principal)
-            return found, rows.firings(tx, schedule_id, _SHOWN_FIRINGS), rows.spent(tx, schedule_id)
+            used = usage.of_schedules(tx, principal, schedule_id).get(schedule_id, ())
+            return found, rows.firings(tx, schedule_id, _SHOWN_FIRINGS), used
 
         return self._shown(*await self._db.read(query))
 
     def _shown(
-        self, schedule: Schedule, firings: list[Firing] | None = None, spent: rows.Spent | None = None, *, counted: int = _COUNTED
+        self, schedule: Schedule, firings: Sequence[Firing] = (), used: Sequence[RunUse] = (), *, counted: int = _COUNTED
     ) -> ShownSchedule:
         now_ms = self._clock.now_ms()
         # What is due and not yet begun is what comes next.
@@ -141,8 +149,8 @@ class Schedules:
             when=schedules.in_words(schedule.trigger, schedule.zone),
             upcoming=tuple(upcoming),
             upcoming_shown=tuple(schedules.shown(each, schedule.zone) for each in upcoming),
-            forecast=_forecast(spent, _a_month(schedule, now_ms, counted)),
-            firings=tuple(firings or ()),
+            forecast=_forecast(forecasts.of_runs(used, _a_month(schedule, now_ms, counted))),
+            firings=tuple(firings),
         )
 
     # --- changing -----------------------------------------------------------------------------------------------------
@@ -301,16 +309,13 @@ def hook_secret(schedule_id: str) -> str:
     return f"schedule-hook-{schedule_id}"
 
 
-def _forecast(spent: rows.Spent | None, firings: int) -> Forecast:
-    if spent is None or not spent.runs:
-        return Forecast(firings_a_month=firings)
-    cost = spent.cost_microusd // spent.runs
+def _forecast(found: RunForecast) -> Forecast:
     return Forecast(
-        firings_a_month=firings,
-        runs=spent.runs,
-        tokens_a_run=(spent.input_tokens + spent.output_tokens) // spent.runs,
-        cost_microusd_a_run=cost,
-        cost_microusd_a_month=spent.cost_microusd * firings // spent.runs,
+        firings_a_month=found.times,
+        runs=found.runs,
+        tokens_a_run=found.tokens,
+        cost_microusd_a_run=found.microusd,
+        cost_microusd_a_month=found.expected_microusd,
     )
 
 
