@@ -29,7 +29,21 @@ Priced = Literal["", "list", "own", "free", "unknown"]
 CandidateState = Literal["pending_review", "accepted", "applied", "rolled_back", "rejected", "suppressed", "conflicted"]
 
 Administered = Literal[
-    "config", "policy", "secret", "pairing", "token", "journal", "skill", "mcp", "budget", "task", "schedule", "daemon", "channel"
+    "config",
+    "policy",
+    "secret",
+    "pairing",
+    "token",
+    "journal",
+    "skill",
+    "mcp",
+    "budget",
+    "task",
+    "schedule",
+    "daemon",
+    "channel",
+    "certificate",
+    "listening",
 ]
 Severity = Literal["info", "warning", "error", "critical"]
 Domain = Literal["run", "task", "browser", "artifact", "approval", "connector", "worker", "journal", "resource"]
@@ -740,6 +754,20 @@ class AdminChanged(Event, frozen=True, kw_only=True, tag="admin.changed"):
     details: dict[str, Any] = {}
 
 
+class AccessRefused(Event, frozen=True, kw_only=True, tag="access.refused"):
+    """Somebody at this address tried credentials that are not good, so often since the last of these. Empty: many addresses."""
+
+    address: str
+    attempts: int
+
+
+class AccessWidened(Event, frozen=True, kw_only=True, tag="access.widened"):
+    """A token was used from an address where it had not been used before."""
+
+    token_id: str
+    address: str
+
+
 class JournalArchived(Event, frozen=True, kw_only=True, tag="journal.archived"):
     """These tapes lie in a segment from now on, whose SHA-256 is its name; `entries` and `bytes` are of the segment."""
 
@@ -808,6 +836,8 @@ AnyEvent = (
     | OwnerNotified
     | TaskFinished
     | AdminChanged
+    | AccessRefused
+    | AccessWidened
     | JournalArchived
     | JournalRestored
     | JournalCheckpointed

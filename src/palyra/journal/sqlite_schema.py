@@ -680,4 +680,26 @@ MIGRATIONS = (
             ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        15,
+        "certificates, where tokens are used from, where the daemon listens",
+        (
+            """CREATE TABLE certificates (
+                fingerprint TEXT PRIMARY KEY,
+                purpose TEXT NOT NULL,
+                name TEXT NOT NULL,
+                issued_ms INTEGER NOT NULL,
+                expires_ms INTEGER NOT NULL,
+                revoked_ms INTEGER NOT NULL DEFAULT 0
+            ) WITHOUT ROWID""",
+            """CREATE TABLE token_addresses (
+                token_id TEXT NOT NULL,
+                address TEXT NOT NULL,
+                first_ms INTEGER NOT NULL,
+                PRIMARY KEY (token_id, address)
+            ) WITHOUT ROWID""",
+            # One row: what the tape says last of where the daemon listens.
+            "CREATE TABLE listening (only INTEGER PRIMARY KEY CHECK (only = 1), told TEXT NOT NULL)",
+        ),
+    ),
 )
