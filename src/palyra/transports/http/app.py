@@ -6,18 +6,15 @@ No framework stands between the socket and the handler: the way of a submission 
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from palyra.domain.errors import NotFound, PalyraError, Unavailable
-from palyra.journal.tokens import Token
 from palyra.transports.http import openapi, reading, table
 from palyra.transports.http.calls import Answer, Call, Headers, Nothing, Parts, Receive, Scope, Send, Streaming, encode
 from palyra.transports.http.errors import CLOSING, MethodNotAllowed, TooManyHeaders, body_of, internal, status_of
 from palyra.transports.http.guard import Guard, key_from_query
 from palyra.transports.http.routes import Endpoint, Gives, Route, Table
-from palyra.transports.http.streams import headers_of, send_answer, send_stream
+from palyra.transports.http.streams import headers_of, place, send_answer, send_stream
 from palyra.transports.http.watching import cursor_for
 from palyra.transports.http.websocket import WS_PATH, Conversation
 from palyra.transports.limits import Limits
@@ -27,9 +24,9 @@ log = logging.getLogger("palyra.http")
 
 class App:
     def __init__(self, parts: Parts, guard: Guard, limits: Limits) -> None:
-        self._parts = parts
-        self._guard = guard
-        self._limits = limits
+        self.parts = parts
+        self.guard = guard
+        self.limits = limits
         self._document = b""
         about_itself = Route(
             method="GET",
@@ -55,11 +52,11 @@ class App:
 
     def close(self) -> None:
         """End every stream; what is being answered is still answered."""
-        self._parts.streams.close()
+        self.parts.streams.close()
 
     async def _openapi(self, call: Call[Nothing, Nothing]) -> Answer:
         if not self._document:
-            self._document = encode(openapi.document(self.routes, self._parts.version))
+            self._document = encode(openapi.document(self.routes, self.parts.version))
         return Answer(200, self._document)
 
     # --- HTTP ---------------------------------------------------------------------------------------------------------
@@ -71,7 +68,7 @@ class App:
         extra: Headers = ()
         try:
             self._check(scope, headers)
-            extra = _cors(self._guard.foreign_origin(headers))
+            extra = _cors(self.guard.foreign_origin(headers))
             if extra and scope["method"] == "OPTIONS":
                 await send_answer(send, Answer(204, headers=_PREFLIGHT), extra)
                 return
@@ -80,8 +77,8 @@ class App:
             call = await self._call(endpoint, path, scope, headers, receive)
             outcome = await endpoint.route.handler(call)
             if isinstance(outcome, Streaming):
-                with self._place(call.token) as ended:
-                    self._parts.metrics.request(label, 200, time.perf_counter() - begun)
+                with place(self.parts, call.token) as ended:
+                    self.parts.metrics.request(label, 200, time.perf_counter() - begun)
                     await self._stream(scope, outcome, receive, send, ended, extra)
                 return
         except PalyraError as error:
@@ -93,7 +90,7 @@ class App:
         except Exception:  # noqa: BLE001  the boundary: whatever it was, the caller gets an answer and the log a trace
             outcome = self._failed(label)
         await send_answer(send, outcome, extra)
-        self._parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
+        self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
 
     async def _stream(
         self, scope: Scope, outcome: Streaming, receive: Receive, send: Send, ended: asyncio.Event, extra: Headers
@@ -103,7 +100,7 @@ class App:
             await send_answer(send, Answer(200, media=outcome.media, headers=outcome.headers), extra)
             return
         try:
-            await send_stream(outcome, receive, send, ended=ended, heartbeat_s=self._limits.heartbeat_s, extra=extra)
+            await send_stream(outcome, receive, send, ended=ended, heartbeat_s=self.limits.heartbeat_s, extra=extra)
         except Exception as error:
             # The answer has begun: it can only break off now, and must not look complete.
             raise _Broken(error) from error
@@ -111,11 +108,11 @@ class App:
     def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """What is refused before anything else is looked at."""
         raw = scope["headers"]
-        self._guard.check_host(raw, headers)
-        if len(raw) > self._limits.headers:
-            raise TooManyHeaders(f"a request may have {self._limits.headers} headers (limits.headers)", limit=self._limits.headers)
-        if self._exchanges > self._limits.exchanges:
-            raise Unavailable(f"{self._limits.exchanges} requests and streams are open: try again when some have ended")
+        self.guard.check_host(raw, headers)
+        if len(raw) > self.limits.headers:
+            raise TooManyHeaders(f"a request may have {self.limits.headers} headers (limits.headers)", limit=self.limits.headers)
+        if self._exchanges > self.limits.exchanges:
+            raise Unavailable(f"{self.limits.exchanges} requests and streams are open: try again when some have ended")
 
     def _find(self, path: str, method: str) -> tuple[Endpoint, dict[str, str]]:
         found = self._table.find(path)
@@ -134,35 +131,23 @@ class App:
         address = _address(scope)
         # What has effects names the page's half in a header, which no form and no link can.
         given = scope["query_string"] if endpoint.route.has_effects else key_from_query(headers, scope["query_string"])
-        token, by_cookie = self._guard.admit(endpoint.route, headers, address)
+        token, by_cookie = self.guard.admit(endpoint.route, headers, address)
         reading.check_path(path)
         query = reading.query(endpoint, given)
         takes = endpoint.route.takes
         body: Any
         if takes is not None:
-            raw = await reading.read_body(receive, headers, self._limits, most=takes.most)
+            raw = await reading.read_body(receive, headers, self.limits, most=takes.most)
             body = reading.upload(takes, raw, headers.get(b"content-type"))
         elif endpoint.decode is None:
             body = endpoint.default_body
         else:
-            raw = await reading.read_body(receive, headers, self._limits)
+            raw = await reading.read_body(receive, headers, self.limits)
             body = reading.body(endpoint, raw, headers.get(b"content-type"))
-        return Call(self._parts, token, path, query, body, headers, address, by_cookie)
-
-    @contextmanager
-    def _place(self, token: Token) -> Iterator[asyncio.Event]:
-        """A place for a stream, which ends with the token."""
-        with self._parts.streams.open(token.token_id) as ended:
-            left_ms = token.expires_ms - self._parts.clock.now_ms()
-            timer = asyncio.get_running_loop().call_later(left_ms / 1000, ended.set) if token.expires_ms else None
-            try:
-                yield ended
-            finally:
-                if timer is not None:
-                    timer.cancel()
+        return Call(self.parts, token, path, query, body, headers, address, by_cookie)
 
     def _failed(self, label: str) -> Answer:
-        reference = self._parts.clock.new_id()
+        reference = self.parts.clock.new_id()
         log.exception("%s failed (%s)", label, reference)
         return _refusal(internal(reference))
 
@@ -180,21 +165,21 @@ class App:
             if endpoint.route.path != WS_PATH:
                 raise NotFound(f"{scope['path'][:200]} does not speak WebSocket")
             given = key_from_query(headers, scope["query_string"])
-            token, by_cookie = self._guard.admit(endpoint.route, headers, _address(scope))
-            self._guard.check_origin(headers, by_cookie=by_cookie)
+            token, by_cookie = self.guard.admit(endpoint.route, headers, _address(scope))
+            self.guard.check_origin(headers, by_cookie=by_cookie)
             reading.check_path(path)
             after = reading.query(endpoint, given).after
             session_id = path["session_id"]
-            await cursor_for(self._parts, token.principal, session_id, after)
-            with self._place(token) as ended:
+            await cursor_for(self.parts, token.principal, session_id, after)
+            with place(self.parts, token) as ended:
                 await send({"type": "websocket.accept", "headers": headers_of(())})
-                self._parts.metrics.request(label, 101, time.perf_counter() - begun)
-                await Conversation(self._parts, self._guard, token, session_id, receive, send).run(after, ended)
+                self.parts.metrics.request(label, 101, time.perf_counter() - begun)
+                await Conversation(self.parts, self.guard, token, session_id, receive, send).run(after, ended)
             return
         except PalyraError as error:
             outcome = _refusal(error)
         await _deny(scope, send, outcome)
-        self._parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
+        self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
 
 
 class _Broken(Exception):

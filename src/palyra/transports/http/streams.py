@@ -1,9 +1,11 @@
 """Sending answers: whole ones, and streams that end as soon as the client, the token or the daemon does."""
 
 import asyncio
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 
-from palyra.transports.http.calls import Answer, Headers, Receive, Send, Streaming
+from palyra.journal.tokens import Token
+from palyra.transports.http.calls import Answer, Headers, Parts, Receive, Send, Streaming
 
 _SECURITY: Headers = (
     (b"x-content-type-options", b"nosniff"),
@@ -33,6 +35,19 @@ async def send_answer(send: Send, answer: Answer, extra: Headers = ()) -> None:
         headers.append((b"content-length", b"%d" % len(answer.body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
+
+
+@contextmanager
+def place(parts: Parts, token: Token) -> Iterator[asyncio.Event]:
+    """A place for a stream, which ends with the token."""
+    with parts.streams.open(token.token_id) as ended:
+        left_ms = token.expires_ms - parts.clock.now_ms()
+        timer = asyncio.get_running_loop().call_later(left_ms / 1000, ended.set) if token.expires_ms else None
+        try:
+            yield ended
+        finally:
+            if timer is not None:
+                timer.cancel()
 
 
 async def send_stream(

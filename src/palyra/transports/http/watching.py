@@ -3,9 +3,9 @@
 The cursor is the client's: `Last-Event-ID`, or `after`. Connecting and reconnecting are the same thing.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import cast
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,9 @@ from palyra.journal.database import Tx
 from palyra.transports.http.calls import SSE, Call, Count, Input, Nothing, Parts, Streaming, Ulid
 
 HEARTBEAT = b":\n\n"
-Batches = AsyncIterator[Sequence[tuple[int, bytes]]]
+Batch = Sequence[tuple[int, bytes]]
+Batches = AsyncIterator[Batch]
+T = TypeVar("T")
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 
@@ -41,6 +43,11 @@ class Cursor(Struct, frozen=True):
 
 
 async def session_events(call: Call[Watch, Nothing]) -> Streaming:
+    return Streaming(SSE, await session_watched(call, _frames), HEARTBEAT)
+
+
+async def session_watched(call: Call[Watch, Nothing], pack: Callable[[Batch], T]) -> AsyncGenerator[T, None]:
+    """What a session's watcher gets, batch by batch, in whatever shape a transport makes of one."""
     session_id, until = call.path["session_id"], call.query.until
     after = last_event_id(call.headers, call.query.after)
     found: list[Cursor] = []
@@ -58,14 +65,18 @@ async def session_events(call: Call[Watch, Nothing]) -> Streaming:
     batches = call.parts.gateway.watch(call.principal, session_id, after, look, glance)
     # Before the stream begins an error can still be an answer.
     first = await anext(batches)
-    return Streaming(SSE, _frames(batches, until, found[0], first), HEARTBEAT)
+    return _packed(batches, pack, until, found[0], first)
 
 
 async def all_events(call: Call[WatchAll, Nothing]) -> Streaming:
+    return Streaming(SSE, await all_watched(call, _frames), HEARTBEAT)
+
+
+async def all_watched(call: Call[WatchAll, Nothing], pack: Callable[[Batch], T]) -> AsyncGenerator[T, None]:
     after = last_event_id(call.headers, call.query.after)
     head = await call.parts.db.read(tape.last_position)
     _check_cursor(after, head)
-    return Streaming(SSE, _frames(call.parts.gateway.watch_all(call.principal, after), "", Cursor(after)), HEARTBEAT)
+    return _packed(call.parts.gateway.watch_all(call.principal, after), pack, "", Cursor(after))
 
 
 def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
@@ -101,24 +112,33 @@ def _check_cursor(after: int, head: int) -> None:
         )
 
 
-async def _frames(
-    batches: Batches, until: str, cursor: Cursor, first: Sequence[tuple[int, bytes]] = ()
-) -> AsyncGenerator[bytes, None]:
+async def _packed(
+    batches: Batches, pack: Callable[[Batch], T], until: str, cursor: Cursor, first: Batch = ()
+) -> AsyncGenerator[T, None]:
     wanted = until.encode()
-    async with aclosing(cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", batches)) as source:
+    async with aclosing(cast("AsyncGenerator[Batch, None]", batches)) as source:
         if cursor.last is not None and cursor.after >= cursor.last:
             return
-        batch: Sequence[tuple[int, bytes]] | None = first
+        batch: Batch | None = first
         while batch is not None:
-            frames: list[bytes] = []
-            for number, wire in batch:
-                frames.append(frame(number, wire))
-                if number and wanted and (number == cursor.last or ends(wire, number, wanted)):
-                    yield b"".join(frames)
-                    return
-            if frames:
-                yield b"".join(frames)
+            if wanted and (end := _end(batch, wanted, cursor.last)):
+                yield pack(batch[:end])
+                return
+            if batch:
+                yield pack(batch)
             batch = await anext(source, None)
+
+
+def _end(batch: Batch, run_id: bytes, last: int | None) -> int:
+    """How much of a batch belongs to a stream that ends with a run; 0: it does not end here."""
+    for place, (number, wire) in enumerate(batch, 1):
+        if number and (number == last or ends(wire, number, run_id)):
+            return place
+    return 0
+
+
+def _frames(batch: Batch) -> bytes:
+    return b"".join([frame(number, wire) for number, wire in batch])
 
 
 def frame(number: int, wire: bytes) -> bytes:
