@@ -58,45 +58,43 @@ def deltas() -> list[str]:
     return pieces[:DELTAS]
 
 
-class Frames(msgspec.Struct):
-    """The longest time between two frames, and the most that one task of the page took of a processor, in milliseconds.
+def stream(page: Page) -> None:
+    """Say `stream`, which the script answers with `deltas()`, and wait until it is done."""
+    say(page, "stream")
+    page.locator(".meter .badge").get_by_text("working").wait_for()
+    page.locator(".meter .badge").get_by_text("done").wait_for(timeout=_LONGEST_S * 1000)
 
-    On a machine with nothing else to do the first follows from the second; on a busy one only the second says something.
-    """
+
+def scroll(page: Page, selector: str) -> None:
+    """Through the whole of something long and back a little."""
+    page.evaluate(_SCROLL, selector)
+
+
+class Frames(msgspec.Struct):
+    """How many there were, and the longest time between two, in milliseconds."""
 
     gap: float
-    task: float
     frames: int
 
 
-def streaming(page: Page) -> Frames:
-    """Say `stream`, which the script answers with `deltas()`, and watch the frames until it is done."""
-
-    def stream() -> None:
-        say(page, "stream")
-        page.locator(".meter .badge").get_by_text("working").wait_for()
-        page.locator(".meter .badge").get_by_text("done").wait_for(timeout=_LONGEST_S * 1000)
-
-    return _watched(page, stream)
+def frames(page: Page, work: Callable[[], Any]) -> Frames:
+    """What a person sees. It says something only on a machine with nothing else to do, and nothing while a trace is taken."""
+    page.evaluate(_WATCH)
+    work()
+    return msgspec.convert(page.evaluate(_UNWATCH), Frames)
 
 
-def scrolling(page: Page, selector: str) -> Frames:
-    """Through the whole of something long and back a little."""
-    return _watched(page, lambda: page.evaluate(_SCROLL, selector))
-
-
-def _watched(page: Page, work: Callable[[], Any]) -> Frames:
+def longest_task(page: Page, work: Callable[[], Any]) -> float:
+    """The most that one task of the page took of a processor, in milliseconds: the same on a busy machine."""
     browser = page.context.browser
     assert browser is not None
     browser.start_tracing(page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"])
-    page.evaluate(_WATCH)
     work()
-    found = page.evaluate(_UNWATCH)
     events = msgspec.json.decode(browser.stop_tracing(), type=_Trace).traceEvents
     page_thread = {(each.pid, each.tid) for each in events if each.args.get("name") == "CrRendererMain"}
     tasks = [each.tdur for each in events if each.name.endswith("RunTask") and (each.pid, each.tid) in page_thread]
     assert tasks, "the trace has no tasks"
-    return Frames(found["gap"], max(tasks) / 1000, found["frames"])
+    return max(tasks) / 1000
 
 
 class _Traced(msgspec.Struct):

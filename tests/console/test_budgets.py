@@ -28,10 +28,13 @@ def test_the_first_load_is_small_and_soon_drawn(browser: Browser, daemon: Daemon
 def test_five_thousand_deltas_are_streamed_without_a_stutter(browser: Browser, daemon: DaemonProcess) -> None:
     with person(browser, daemon) as somebody:
         page = somebody.log_in()
-        found = console_budgets.streaming(page)
-        assert found.task <= LONGEST_TASK_MS, found
+        drawn: list[console_budgets.Frames] = []
+        task = console_budgets.longest_task(
+            page, lambda: drawn.append(console_budgets.frames(page, lambda: console_budgets.stream(page)))
+        )
+        assert task <= LONGEST_TASK_MS
         # Drawn as it came, not at the end.
-        assert found.frames > 10, found
+        assert drawn[0].frames > 10
         last = page.get_by_role("article", name="Palyra").last
         expect(last.locator("li")).to_have_count(80)
         expect(last.locator(".code .c-com").first).to_be_attached()
@@ -42,15 +45,13 @@ def test_a_long_tape_is_scrolled_without_a_stutter_in_chat_and_timeline(browser:
     with person(browser, daemon) as somebody:
         page = somebody.log_in(f"/#/timeline/{session}")
         expect(page.get_by_role("option").first).to_be_visible()
-        found = console_budgets.scrolling(page, ".tape-list")
-        assert found.task <= LONGEST_TASK_MS, found
+        assert console_budgets.longest_task(page, lambda: console_budgets.scroll(page, ".tape-list")) <= LONGEST_TASK_MS
         assert page.get_by_role("option").count() < 100
         page.get_by_role("listbox").press("End")
         expect(page.get_by_role("region", name="Entry")).to_contain_text("run.completed")
         page.goto(f"{daemon.url}/#/chat/{session}")
         expect(page.get_by_role("article", name="Palyra").last).to_be_in_viewport()
-        found = console_budgets.scrolling(page, ".items")
-        assert found.task <= LONGEST_TASK_MS, found
+        assert console_budgets.longest_task(page, lambda: console_budgets.scroll(page, ".items")) <= LONGEST_TASK_MS
         assert page.get_by_role("article").count() < 100
 
 

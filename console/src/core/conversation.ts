@@ -87,6 +87,9 @@ const MOST_OUTPUT = 200_000;
 const MOST_KEPT = 1_500;
 const KEPT_AFTER = 500;
 
+/** Words that stream in are drawn so often at most: what is between belongs to scrolling, typing and everything else on the machine. */
+const PACE_MS = 50;
+
 export class Conversation {
   readonly items = signal<Item[]>([]);
   readonly run = signal<RunView | undefined>(undefined);
@@ -388,15 +391,18 @@ export class Conversation {
 
   // --- telling the screen, at most once a frame ------------------------------------------------------------------------
 
+  private drawnAt = 0;
+
   private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
     if (document.hidden) setTimeout(() => this.flush(), 100);
-    else requestAnimationFrame(() => this.flush());
+    else setTimeout(() => requestAnimationFrame(() => this.flush()), Math.max(0, this.drawnAt + PACE_MS - performance.now()));
   }
 
   private flush(): void {
     this.scheduled = false;
+    this.drawnAt = performance.now();
     this.letGo();
     batch(() => {
       if (this.structure) this.items.value = [...this.list];
