@@ -44,6 +44,7 @@ Administered = Literal[
     "channel",
     "certificate",
     "listening",
+    "worker",
 ]
 Severity = Literal["info", "warning", "error", "critical"]
 Domain = Literal["run", "task", "browser", "artifact", "approval", "connector", "worker", "journal", "resource"]
@@ -768,6 +769,35 @@ class AccessWidened(Event, frozen=True, kw_only=True, tag="access.widened"):
     address: str
 
 
+class WorkerJoined(Event, frozen=True, kw_only=True, tag="worker.joined"):
+    """A worker on another machine is there, with what it offers."""
+
+    worker: str
+    version: str
+    platform: str = ""
+    tier: Tier = "none"
+    tools: tuple[str, ...] = ()
+
+
+class WorkerLeft(Event, frozen=True, kw_only=True, tag="worker.left"):
+    """A worker is away. Lost: its leases are over, and the calls that it held are in doubt."""
+
+    worker: str
+    why: Literal["lost", "closed", "revoked", "replaced"]
+    calls: tuple[CallId, ...] = ()
+
+
+class WorkerRefused(Event, frozen=True, kw_only=True, tag="worker.refused"):
+    """Somebody who would be a worker, or a word of one, was turned away. `times`: so often since it was last said."""
+
+    why: Literal["certificate", "revoked", "code", "version", "double", "late_result", "not_its_call", "message"]
+    worker: str = ""
+    address: str = ""
+    call_id: CallId | None = None
+    detail: str = ""
+    times: int = 1
+
+
 class JournalArchived(Event, frozen=True, kw_only=True, tag="journal.archived"):
     """These tapes lie in a segment from now on, whose SHA-256 is its name; `entries` and `bytes` are of the segment."""
 
@@ -838,6 +868,9 @@ AnyEvent = (
     | AdminChanged
     | AccessRefused
     | AccessWidened
+    | WorkerJoined
+    | WorkerLeft
+    | WorkerRefused
     | JournalArchived
     | JournalRestored
     | JournalCheckpointed

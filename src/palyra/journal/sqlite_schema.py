@@ -702,4 +702,43 @@ MIGRATIONS = (
             "CREATE TABLE listening (only INTEGER PRIMARY KEY CHECK (only = 1), told TEXT NOT NULL)",
         ),
     ),
+    Migration(
+        16,
+        "workers on other machines, the codes they are enrolled with, who holds which call",
+        (
+            """CREATE TABLE workers (
+                name TEXT PRIMARY KEY,
+                state TEXT NOT NULL,
+                fingerprint TEXT NOT NULL,
+                instance TEXT NOT NULL DEFAULT '',
+                version TEXT NOT NULL DEFAULT '',
+                platform TEXT NOT NULL DEFAULT '',
+                tier TEXT NOT NULL DEFAULT 'none',
+                tools TEXT NOT NULL DEFAULT '[]',
+                slots INTEGER NOT NULL DEFAULT 1,
+                enrolled_ms INTEGER NOT NULL,
+                seen_ms INTEGER NOT NULL DEFAULT 0,
+                revoked_ms INTEGER NOT NULL DEFAULT 0
+            ) WITHOUT ROWID""",
+            "CREATE INDEX workers_by_fingerprint ON workers (fingerprint)",
+            """CREATE TABLE worker_codes (
+                digest BLOB PRIMARY KEY,
+                name TEXT NOT NULL,
+                expires_ms INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+            """CREATE TABLE worker_leases (
+                call_id TEXT PRIMARY KEY,
+                worker TEXT NOT NULL,
+                attempt INTEGER NOT NULL,
+                session_id TEXT NOT NULL,
+                run_id TEXT NOT NULL,
+                tool TEXT NOT NULL,
+                state TEXT NOT NULL,
+                since_ms INTEGER NOT NULL,
+                ended_ms INTEGER NOT NULL DEFAULT 0
+            ) WITHOUT ROWID""",
+            "CREATE INDEX worker_leases_by_worker ON worker_leases (worker, since_ms)",
+            "CREATE INDEX worker_leases_held ON worker_leases (call_id) WHERE state = 'held'",
+        ),
+    ),
 )
