@@ -14,7 +14,7 @@ from palyra.config import channels, mcp, schema, spending
 from palyra.config.schema import Config, Provider
 
 PREFIX = "PALYRA_"
-SPECIAL = frozenset({"PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKEN", "PALYRA_URL"})
+SPECIAL = frozenset({"PALYRA_CA", "PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKEN", "PALYRA_URL"})
 # Providers that need no section of their own: built in, or found by what is on the machine.
 WELL_KNOWN = ("openai", "anthropic", "ollama", "demo")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -39,6 +39,8 @@ def objection(path: tuple[str, ...], value: Any) -> str:
             return 'each must be an origin such as "https://example.org"'
         case "allowed_hosts" if any("/" in each or not each for each in value):
             return 'each must be a host such as "palyra.example.org", without a scheme or a path'
+        case "names" if path[0] == "server" and any(not each or "/" in each or not each.isascii() for each in value):
+            return 'each must be a name or an address such as "palyra.example.org" or "192.168.1.5", without a port'
     return ""
 
 
@@ -57,6 +59,12 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
             yield ("providers", name, "script"), "is missing; a scripted provider needs the path of its script", ""
         if provider.script and provider.kind != "scripted":
             yield ("providers", name, "script"), f"belongs to kind scripted, and this provider is {provider.kind}", ""
+    tls = config.server.tls
+    if bool(tls.cert) != bool(tls.key):
+        missing = "key" if tls.cert else "cert"
+        yield ("server", "tls", missing), "is missing; a certificate of your own needs both, cert and key", ""
+    if tls.cert and not tls.enabled:
+        yield ("server", "tls", "enabled"), "is false, and server.tls.cert is set; set it to true, or unset the certificate", ""
     yield from mcp.contradictions(config)
     yield from channels.contradictions(config)
     yield from spending.contradictions(config)

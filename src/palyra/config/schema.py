@@ -31,11 +31,21 @@ class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every table in the file."""
 
 
+class Tls(Section, frozen=True, kw_only=True):
+    enabled: Annotated[bool, says("serve HTTPS; without cert and key, with a certificate of the daemon's own authority")] = False
+    cert: Annotated[str, says("your own certificate with its chain, a PEM file; empty: the daemon makes one")] = ""
+    key: Annotated[str, says("the key of your own certificate, a PEM file without a passphrase")] = ""
+    names: Annotated[Words, says("names and addresses by which others call this machine, beside those that it finds")] = ()
+
+
 class Server(Section, frozen=True, kw_only=True):
-    host: Annotated[str, says("address to listen on; anything but loopback needs TLS in front and a token")] = "127.0.0.1"
+    host: Annotated[str, says("address to listen on, 0.0.0.0 for all; beyond loopback it needs TLS and a token")] = "127.0.0.1"
     http_port: Annotated[int, says("port of the API and the console; 0 picks a free one", least=0, most=65_535)] = 7142
     allowed_hosts: Annotated[Words, says("Host headers accepted besides the address and localhost")] = ()
     allowed_origins: Annotated[Words, says("web origins that may call the API besides the console's own")] = ()
+    quic: Annotated[bool, says("serve the API over HTTP/3 as well")] = False
+    quic_port: Annotated[int, says("UDP port for HTTP/3; 0 picks a free one", least=0, most=65_535)] = 7444
+    tls: Tls = Tls()
 
 
 class Models(Section, frozen=True, kw_only=True):

@@ -100,6 +100,11 @@ class Certificates:
     def brought(self) -> bool:
         return self._own is not None
 
+    @property
+    def served_file(self) -> Path:
+        """The certificate that is served, alone: programs on this machine trust exactly this one."""
+        return self._folder / "served.pem"
+
     # --- the server's -------------------------------------------------------------------------------------------------
 
     async def serve(self, names: Sequence[str]) -> "Pair":
@@ -140,6 +145,7 @@ class Certificates:
             if not self.brought:
                 await self._record(by, "authority", _facts(await self._authority()))
             await self._record(by, "server", _facts(pair))
+            await everyday.do(self._keep, self.served_file, _first(pair.certificate))
             first, self._serving = self._serving is None, pair
             if not first:
                 for told in self.on_renewed:
@@ -328,6 +334,11 @@ def _contents(path: str, key: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise ConfigInvalid(f"{key}: {path} cannot be read: {(error.strerror or '').lower()}", key=key) from error
+
+
+def _first(chain: bytes) -> bytes:
+    end = b"-----END CERTIFICATE-----"
+    return chain[: chain.index(end) + len(end)] + b"\n"
 
 
 def _split(path: Path) -> "Pair | None":
