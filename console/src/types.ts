@@ -519,6 +519,12 @@ export interface CleanedUp {
   file?: Maintained | null;
 }
 
+export interface ClientTool {
+  name: string;
+  description?: string;
+  parameters?: { [name: string]: unknown };
+}
+
 export interface Commission {
   session_id: string;
   run_id: string;
@@ -626,6 +632,11 @@ export interface DraftTest {
   since_ms?: number;
 }
 
+export interface Earlier {
+  role: "assistant" | "tool" | "user";
+  text: string;
+}
+
 export interface Effect {
   memory_id?: string;
   replaced?: string;
@@ -642,7 +653,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | JournalArchived | JournalRestored | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -754,6 +765,11 @@ export interface Found {
   item: Item;
   score: number;
   parts: ScoreParts;
+}
+
+export interface Given {
+  instructions?: string;
+  earlier?: (Earlier)[];
 }
 
 export interface Grant {
@@ -894,6 +910,7 @@ export interface InputReceived {
   label?: Label;
   references?: (Reference)[];
   sender?: string;
+  given?: Given | null;
 }
 
 export interface Invitation {
@@ -1770,6 +1787,7 @@ export interface RunAccepted {
   policy?: string;
   commission?: Commission | null;
   schedule_id?: string;
+  offered?: (ClientTool)[];
 }
 
 export interface RunCancelled {
@@ -1819,7 +1837,7 @@ export interface RunReplay {
 
 export interface RunResumed {
   kind: "run.resumed";
-  after: "approval" | "budget" | "child" | "crash" | "in_doubt" | "paused";
+  after: "approval" | "budget" | "child" | "client" | "crash" | "in_doubt" | "paused";
   node?: string;
 }
 
@@ -2376,7 +2394,7 @@ export interface ToolDecided {
   call_id: string;
   verdict: "allow" | "ask" | "deny";
   reason: string;
-  by?: "catalogue" | "grant" | "hard_rule" | "policy" | "rule";
+  by?: "catalogue" | "client" | "grant" | "hard_rule" | "policy" | "rule";
   policies?: (string)[];
   policy_version?: string;
   shadow?: Shadow | null;
@@ -2406,6 +2424,11 @@ export interface ToolFinished {
   label?: Label;
   attestation?: Attestation | null;
   agent?: AgentEnd | null;
+}
+
+export interface ToolHandedOver {
+  kind: "tool.handed_over";
+  calls: (string)[];
 }
 
 export interface ToolList {
@@ -2686,6 +2709,6 @@ export interface palyra_transports_http_tasks_KindList {
   kinds: (KindCount)[];
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | JournalArchived | JournalRestored | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress;

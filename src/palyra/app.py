@@ -37,7 +37,7 @@ from palyra.parts.schedules import Timekeeping
 from palyra.policy.shadow import open_shadow
 from palyra.policy.store import PolicyStore, Reloaded
 from palyra.policy.watch import watch
-from palyra.runtime import policy_changes
+from palyra.runtime import client_calls, policy_changes
 from palyra.runtime.answers import Answers
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.attachments import Attachments
@@ -300,6 +300,7 @@ async def start(
         ground,
         chosen,
         notices,
+    client_calls.register(tasks)
         incidents,
         runs=runs,
         tasks=tasks,

@@ -36,6 +36,7 @@ from palyra.domain.events import (
     SessionUncompacted,
     ToolDecided,
     ToolFinished,
+    ToolHandedOver,
     ToolProposed,
     ToolStarted,
     ToolUndone,
@@ -69,11 +70,18 @@ class CallProgress:
     undone: bool = False
     # Set when a run of its own does it.
     spawned: AgentSpawned | None = None
+    # Set when the program that asked does it.
+    handed_over: bool = False
 
     @property
     def away(self) -> bool:
         """A subagent works on it."""
         return self.spawned is not None and self.finished is None
+
+    @property
+    def clients(self) -> bool:
+        """It is for the program that asked to do."""
+        return self.decided is not None and self.decided.by == "client"
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -85,7 +93,7 @@ class CallProgress:
     @property
     def ready(self) -> bool:
         """Decided in its favour and not yet begun."""
-        if self.finished or self.started or not self.decided:
+        if self.finished or self.started or self.handed_over or not self.decided:
             return False
         return self.decided.verdict == "allow" or (self.answered is not None and self.answered.decision == "allow")
 
@@ -299,6 +307,9 @@ class Conversation:
                 | AgentSpawned()
             ):
                 self._progress(run, event)
+            case ToolHandedOver():
+                for call in run.last.calls if run.last else ():
+                    call.handed_over = call.handed_over or call.call.id in event.calls
             case RunCompleted() | RunFailed() | RunCancelled():
                 self._end(run, seq)
             case RunStarted():
@@ -501,6 +512,8 @@ def what_next(run: RunProgress) -> Next:
             return Perform(ready)
         if any(call.away for call in calls):
             return Wait("child")
+        if any(call.handed_over and not call.finished for call in calls):
+            return Wait("client")
         if not calls and not run.inputs and run.last.reply.stop != "interrupted":
             if run.last.reply.stop != "length" or run.continued:
                 return Finish(_answer(run))

@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from palyra.domain.ids import OWNER, ApprovalId, ArtifactId, CallId, RunId, SessionId
-from palyra.domain.labels import CLEAN, Label, join
+from palyra.domain.labels import CLEAN, Label, join, untrusted
 from palyra.domain.messages import FailureClass, Native, StopReason, Usage
 from palyra.domain.tools import Capability, Effect, Outcome, Preview, Scope, Subject, Tier
 from palyra.domain.verdicts import Origin, Risk, SessionRule
 
 InputMode = Literal["followup", "steer", "interrupt", "collect"]
-WaitReason = Literal["approval", "budget", "child", "in_doubt", "paused"]
+WaitReason = Literal["approval", "budget", "child", "client", "in_doubt", "paused"]
 ApprovalAbout = Literal["tool", "in_doubt", "budget"]
 Decision = Literal["allow", "deny", "expired", "withdrawn", "happened", "again", "skip"]
 GrantScope = Literal["once", "session", "timed", "always"]
@@ -221,6 +221,31 @@ class Commission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     label: Label = CLEAN
 
 
+class ClientTool(Struct, frozen=True, omit_defaults=True):
+    """A tool that the program which asks brings along and does itself."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class Earlier(Struct, frozen=True, omit_defaults=True):
+    role: Literal["user", "assistant", "tool"]
+    text: str
+
+
+class Given(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a calling program says beside its message: what it wants in general, and the conversation as it remembers it."""
+
+    instructions: str = ""
+    earlier: tuple[Earlier, ...] = ()
+
+    @property
+    def label(self) -> Label:
+        """What others are said to have said may come from anywhere; what its user said is as good as the message itself."""
+        return untrusted("client") if any(each.role != "user" for each in self.earlier) else CLEAN
+
+
 class Asker(Struct, frozen=True, omit_defaults=True):
     """The subagent that asks: what it was given to do, how deep it is, and in whose session that began."""
 
@@ -259,6 +284,8 @@ class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
     commission: Commission | None = None
     # Of a run that a schedule started: what it uses is counted for it.
     schedule_id: str = ""
+    # Beside the agent's own: the calls of these are handed to the program that asks.
+    offered: tuple[ClientTool, ...] = ()
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
@@ -266,7 +293,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
 
 
 class RunResumed(Event, frozen=True, kw_only=True, tag="run.resumed"):
-    after: Literal["crash", "approval", "in_doubt", "budget", "child", "paused"]
+    after: Literal["crash", "approval", "in_doubt", "budget", "child", "client", "paused"]
     node: str = "local"
 
 
@@ -297,13 +324,15 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="input.received"):
     references: tuple[Reference, ...] = ()
     # Of a message from chat, unless it came from a user of the daemon: who said it, for the model to see.
     sender: str = ""
+    given: Given | None = None
 
     @property
     def brings(self) -> Label:
-        """Of everything it brings into the conversation: what was said, named and attached."""
-        if not (self.references or self.attachments):
+        """Of everything it brings into the conversation: what was said, named, attached and told of before."""
+        if not (self.references or self.attachments or self.given):
             return self.label
-        return join([self.label, *(each.label for each in self.references), *(each.label for each in self.attachments)])
+        given = self.given.label if self.given else CLEAN
+        return join([self.label, given, *(each.label for each in self.references), *(each.label for each in self.attachments)])
 
 
 class InputAssembled(Event, frozen=True, kw_only=True, tag="input.assembled"):
@@ -418,7 +447,7 @@ class ToolDecided(Event, frozen=True, kw_only=True, tag="tool.decided"):
     call_id: CallId
     verdict: Literal["allow", "ask", "deny"]
     reason: str
-    by: Literal["policy", "grant", "hard_rule", "catalogue", "rule"] = "policy"
+    by: Literal["policy", "grant", "hard_rule", "catalogue", "rule", "client"] = "policy"
     policies: tuple[str, ...] = ()
     policy_version: str = ""
     # Set when the shadow policies would have decided otherwise.
@@ -447,6 +476,12 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     attestation: Attestation | None = None
     # Of a call that started a subagent.
     agent: AgentEnd | None = None
+
+
+class ToolHandedOver(Event, frozen=True, kw_only=True, tag="tool.handed_over"):
+    """The program that asked does these calls itself; the run waits until it brings what came of all of them."""
+
+    calls: tuple[CallId, ...]
 
 
 class ToolUndone(Event, frozen=True, kw_only=True, tag="tool.undone"):
@@ -837,6 +872,7 @@ AnyEvent = (
     | ToolDecided
     | ToolStarted
     | ToolFinished
+    | ToolHandedOver
     | ToolUndone
     | ApprovalRequested
     | ApprovalResolved

@@ -35,6 +35,7 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
         "tool.finished": "in_progress",
         "tool.undone": "in_progress",
         "approval.requested": "waiting",
+        "tool.handed_over": "waiting",
         "agent.spawned": "waiting",
         "agent.asked": "in_progress",
         "agent.answered": "in_progress",

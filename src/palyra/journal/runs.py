@@ -57,6 +57,12 @@ def events_of(tx: Tx, run_id: str) -> list[AnyEvent]:
     return [events.decode(body) for (body,) in rows]
 
 
+def numbered(tx: Tx, run_id: str) -> list[tuple[int, AnyEvent]]:
+    """The same with their places on the tape."""
+    rows = tx.all(f"SELECT seq, body FROM entries WHERE {_OF_RUN} ORDER BY position LIMIT 10000", run_id=run_id)
+    return [(int(seq), events.decode(body)) for seq, body in rows]
+
+
 def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 50) -> list[RunRow]:
     rows = tx.all(
         f"""SELECT {_COLUMNS} FROM runs WHERE session_id = :session_id AND accepted_position < :before

@@ -92,6 +92,8 @@ def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyE
                 reason = "approval" if event.about == "tool" else event.about
             case events.AgentSpawned():
                 reason = "child"
+            case events.ToolHandedOver():
+                reason = "client"
             case events.RunResumed() | RunCompleted():
                 reason = ""
             case _:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import agents, hands, labels, references
+from palyra.domain import agents, given, hands, labels, references
 from palyra.domain.conversation import CallProgress, Conversation, ModelTurn, RunProgress, Summary, Turn, UserTurn, window
 from palyra.domain.events import AssembledPart, Attachment, InputAssembled, InputReceived
 from palyra.domain.memory import Recalled
@@ -147,6 +147,14 @@ class Assembler:
             known = self._subsets[key] = (tools, _encode(tools).decode())
         return known
 
+    def _with_clients(self, run: RunProgress, tools: tuple[ToolSchema, ...], text: str) -> tuple[tuple[ToolSchema, ...], str]:
+        """With those that the calling program does itself."""
+        if not run.accepted.offered or self.everything:
+            return tools, text
+        theirs = (ToolSchema(each.name, each.description, each.parameters) for each in run.accepted.offered)
+        tools = (*tools, *theirs)
+        return tools, _encode(tools).decode()
+
     def _size(self, text: str) -> int:
         return self._counted.get(text) or estimate.tokens(text)
 
@@ -166,7 +174,7 @@ class Assembler:
         self._renew()
         sizes = sizes or Measure()
         skills, project, memory = self._skills(), around.project, around.memory
-        tools, tools_text = self._offer(conversation, run)
+        tools, tools_text = self._with_clients(run, *self._offer(conversation, run))
         for_whom = _AS_SUBAGENT if run.accepted.commission else ""
         instructions = f"{INSTRUCTIONS}{for_whom}\nWorkspace: {workspace or 'none'}{project.text}{skills.text}"
         turns = _with_fresh(conversation, run)
@@ -273,6 +281,7 @@ def _note(turns: Sequence[Turn], kept: Sequence[Turn]) -> str:
 def _render(turns: Sequence[Turn], seen: "_Sight", run_id: str = "", memory: str = "") -> list[Message]:
     """`memory` goes with what the user first said in this run: the same place in each of its turns."""
     messages: list[Message] = []
+    instructions = ""
     for turn in turns:
         match turn:
             case UserTurn():
@@ -280,6 +289,10 @@ def _render(turns: Sequence[Turn], seen: "_Sight", run_id: str = "", memory: str
                 if memory and turn.run_id == run_id:
                     notes.append(Text(memory))
                     memory = ""
+                for event in turn.inputs:
+                    if event.given is not None:
+                        notes += given.parts(event, instructions)
+                        instructions = event.given.instructions or instructions
                 messages.append(UserMessage((*notes, *(part for event in turn.inputs for part in _input(event, seen)))))
             case ModelTurn():
                 _render_reply(turn, messages, seen)

@@ -9,12 +9,23 @@ from functools import partial
 from hashlib import sha256
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain import ids, run_state
 from palyra.domain.conversation import Conversation
 from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
-from palyra.domain.events import AnyEvent, ApprovalRequested, Commission, InputMode, InputReceived, RunAccepted, RunStarted
+from palyra.domain.events import (
+    AnyEvent,
+    ApprovalRequested,
+    ClientTool,
+    Commission,
+    Given,
+    InputMode,
+    InputReceived,
+    RunAccepted,
+    RunStarted,
+)
 from palyra.domain.labels import CLEAN, Label
 from palyra.domain.redaction import Redactor
 from palyra.domain.run_state import RunState
@@ -61,10 +72,13 @@ class Submitted(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Said:
-    """What a channel knows about an input beside its words: where they come from, who said them, and what commits with them."""
+    """What a door knows about an input beside its words: where they come from, who said them, and what commits with them."""
 
     label: Label = CLEAN
     sender: str = ""
+    given: Given | None = None
+    # What the program that asks does itself.
+    offered: tuple[ClientTool, ...] = ()
     also: Callable[[Tx, Submitted], None] = lambda tx, submitted: None
 
 
@@ -155,8 +169,8 @@ class Gateway:
         # The run that begins needs the conversation: the step reads it along, if it is not in memory.
         expected = self._lives.expect(session_id)
         try:
-            step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed)
-            step.expected, step.schedule_id, step.said = expected, schedule_id, said or PLAIN
+            step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed, said=said or PLAIN)
+            step.expected, step.schedule_id = expected, schedule_id
             submitted = await self._db.write(step)
         finally:
             if expected is not None:
@@ -294,7 +308,6 @@ class _Submit:
     # The session's conversation, if it is to be read along.
     expected: Expected | None = None
     schedule_id = ""
-    said = PLAIN
 
     def __init__(
         self,
@@ -306,7 +319,9 @@ class _Submit:
         settings: Settings,
         enclosed: Enclosed = NOTHING,
         commission: Commission | None = None,
+        said: Said = PLAIN,
     ) -> None:
+        self.said = said
         self._principal = principal
         self._commission = commission
         self._session_id = session_id
@@ -318,6 +333,8 @@ class _Submit:
         self._depth = settings.mailbox_depth
         attached = [f"{each.artifact} {each.name}" for each in submission.attachments]
         payload = "\0".join((session_id, submission.mode, submission.model, submission.origin, text, *attached))
+        if said.given is not None or said.offered:
+            payload += "\0" + msgspec.json.encode((said.given, said.offered)).decode()
         self._digest = sha256(payload.encode()).digest()
 
     def __call__(self, tx: Tx) -> Submitted:
@@ -358,6 +375,7 @@ class _Submit:
             parent_run_id=commission.run_id if commission else None,
             commission=commission,
             schedule_id=self.schedule_id,
+            offered=self.said.offered,
         )
 
     def _append(
@@ -373,6 +391,7 @@ class _Submit:
             references=enclosed.references,
             label=self.said.label,
             sender=self.said.sender,
+            given=self.said.given,
         )
         after = [RunStarted()] if outcome == "started" else []
         entries = tape.append(tx, self._session_id, self._principal, [*before, received, *after], run_id)

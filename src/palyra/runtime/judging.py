@@ -103,6 +103,10 @@ class Judging:
         proposed = ToolProposed(call_id=call.id, tool=call.tool, arguments=call.arguments)
         if call.malformed:
             return self._refused(proposed, "catalogue", f"{call.malformed}; send them again as one JSON object")
+        if any(each.name == call.tool for each in run.progress.accepted.offered):
+            # It is the caller's own doing: nothing happens here, and what it is told it could read on the tape.
+            decided = ToolDecided(call_id=call.id, verdict="allow", reason="the program that asked does it", by="client")
+            return Judged([proposed, decided])
         try:
             tool, arguments, normal = self._catalogue.parse(call.tool, call.arguments)
         except PalyraError as error:

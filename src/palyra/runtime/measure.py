@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from palyra.domain import references
+from palyra.domain import given, references
 from palyra.domain.conversation import ModelTurn, Summary, Turn, UserTurn
 from palyra.models import counting, estimate
 
@@ -72,7 +72,7 @@ def text_of(turn: Turn) -> str:
     """Everything of a turn that a model reads."""
     match turn:
         case UserTurn():
-            brought = (references.render(event) for event in turn.inputs)
+            brought = (text for event in turn.inputs for text in (given.text_of(event), references.render(event)))
             return "\n".join((*turn.notes, *filter(None, brought), *(event.text for event in turn.inputs)))
         case ModelTurn():
             pieces = [turn.reply.text, turn.reply.reasoning]

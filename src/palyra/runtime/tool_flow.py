@@ -37,6 +37,7 @@ from palyra.journal.database import Appended, Database, Tx
 from palyra.runtime import pictures
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
+from palyra.runtime.handing_over import hand_over
 from palyra.runtime.hub import Hub
 from palyra.runtime.judging import Judged, Judging
 from palyra.runtime.working import Interrupted, Working
@@ -110,11 +111,15 @@ class ToolFlow:
     # --- performing ---------------------------------------------------------------------------------------------------
 
     async def perform(self, run: Working, call_ids: Iterable[str]) -> None:
-        """Run decided calls: the pure ones together, then the first of the others in the model's order.
+        """Run decided calls: the pure ones together, then the first of the others in the model's order; the caller's come last.
 
         The loop comes back for the next: a shutdown or a spent budget falls between two effects, not into one.
         """
-        calls = [run.call(call_id) for call_id in call_ids]
+        given = [run.call(call_id) for call_id in call_ids]
+        calls = [call for call in given if not call.clients]
+        if not calls:
+            await self._db.write(partial(hand_over, run=run, calls=given))
+            return
         pure = [call for call in calls if call.proposed and call.proposed.effect == "pure"]
         held_back = [call for call in pure if await self._held_back(run, call, "denied")]
         free = [call for call in pure if call not in held_back]

@@ -14,6 +14,7 @@ from palyra.domain.events import (
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
+    Attestation,
     InputAssembled,
     InputReceived,
     ModelFailed,
@@ -43,6 +44,7 @@ _OWN_DOING = frozenset(
         "tool.finished",
         "tool.undone",
         "approval.requested",
+        "tool.handed_over",
         "agent.spawned",
     }
 )
@@ -121,7 +123,9 @@ class Script:
                 return Unit("restart", entry, seq)
             case ApprovalResolved():
                 return Unit("answer", entry, self._answered(entry))
-            case ToolUndone(why="undo") | ToolFinished(agent=AgentEnd()) | RunResumed(after="child"):
+            case ToolUndone(why="undo") | ToolFinished(agent=AgentEnd()) | RunResumed(after="child" | "client"):
+                return Unit("feed", entry, seq)
+            case ToolFinished(attestation=Attestation(executor="client")):
                 return Unit("feed", entry, seq)
         if entry.kind == "run.started":
             before = self.at(seq - 1)

@@ -1,0 +1,151 @@
+"""Tools that the program which asks does itself: its run waits for it, over any restart, and goes on with what it brings."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palyra.app import Daemon
+from palyra.domain.errors import Conflict, InvalidInput, NotFound
+from palyra.domain.events import ClientTool, Earlier, Given
+from palyra.domain.ids import OWNER
+from palyra.journal import runs
+from palyra.journal.sessions import Session
+from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn
+from palyra.runtime import client_calls
+from palyra.runtime.client_calls import Taken
+from palyra.runtime.gateway import Said, Submission, Submitted
+from palyra.runtime.handing_over import LONGEST_MS
+from palyra.runtime.replay import recording as recordings
+from palyra.runtime.replay.replaying import replay
+from tests import inprocess
+from tests.inprocess import body, entries, finished, kinds, session, until
+
+WEATHER = ClientTool("get_weather", "the weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}})
+SETTINGS = "[memory]\nembeddings = false\n"
+
+
+def model(*turns: Turn) -> ScriptedModel:
+    return ScriptedModel(Script.of(turns))
+
+
+def asking(*cities: str) -> Turn:
+    return Turn(text="I look.", calls=tuple(ScriptedCall(name="get_weather", arguments={"city": each}) for each in cities))
+
+
+async def ask(daemon: Daemon, where: Session, text: str = "how is it?", **more: Any) -> Submitted:
+    said = Said(offered=(WEATHER,), **more)
+    return await daemon.gateway.submit(OWNER, where.session_id, Submission(text=text, origin="api"), said=said)
+
+
+async def handed_over(daemon: Daemon, run: Submitted, after: int = 0) -> list[str]:
+    return list(body(await until(daemon, run.session_id, "tool.handed_over", run_id=run.run_id, after=after))["calls"])
+
+
+async def bring(daemon: Daemon, run: Submitted, results: dict[str, str]) -> Taken:
+    return await daemon.db.write(partial(client_calls.bring, principal=OWNER, run_id=run.run_id, results=results))
+
+
+def test_a_run_waits_for_its_caller_over_a_restart_and_can_be_replayed(tmp_path: Path) -> None:
+    async def scene() -> None:
+        said = model(asking("Brno", "Wien"), Turn(text="Sunny in both."))
+        async with inprocess.daemon(tmp_path, said, SETTINGS) as daemon:
+            where = await session(daemon)
+            run = await ask(daemon, where)
+            calls = await handed_over(daemon, run)
+            row = await daemon.gateway.run(OWNER, run.run_id)
+            assert (row.state, row.reason) == ("waiting", "client")
+            assert daemon.runs.working == 0
+        async with inprocess.daemon(tmp_path, said, SETTINGS) as daemon:
+            results = dict(zip(calls, ("sun", "also sun"), strict=True))
+            with pytest.raises(InvalidInput):
+                await bring(daemon, run, {calls[0]: "sun"})
+            taken = await bring(daemon, run, results)
+            assert body(await finished(daemon, run))["text"] == "Sunny in both."
+            assert (await bring(daemon, run, results)).seq == taken.seq
+            with pytest.raises(Conflict):
+                await bring(daemon, run, {**results, calls[0]: "rain"})
+            with pytest.raises(NotFound):
+                await bring(daemon, run, {run.run_id: "never asked for"})
+            assert (await kinds(daemon, where.session_id))[-7:] == [
+                "tool.handed_over", "tool.finished", "tool.finished",
+                "run.resumed", "input.assembled", "model.replied", "run.completed",
+            ]  # fmt: skip
+            recorded = await daemon.db.read(lambda tx: recordings.read(tx, run.run_id, OWNER))
+            catalogue = daemon.catalogue
+        outcome = await asyncio.to_thread(replay, recorded, catalogue)
+        assert outcome.difference is None
+
+    asyncio.run(scene())
+
+
+def test_what_the_program_says_instead_of_results_joins_the_run(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with inprocess.daemon(tmp_path, model(asking("Brno"), Turn(text="Then not.")), SETTINGS) as daemon:
+            where = await session(daemon)
+            run = await ask(daemon, where)
+            await handed_over(daemon, run)
+            row = await daemon.db.read(lambda tx: client_calls.waiting(tx, where.session_id))
+            assert row is not None
+            said = Said(also=lambda tx, submitted: client_calls.leave(tx, row))
+            joined = await daemon.gateway.submit(OWNER, where.session_id, Submission(text="never mind", mode="steer"), said=said)
+            assert (joined.outcome, joined.run_id) == ("joined", run.run_id)
+            assert body(await finished(daemon, run))["text"] == "Then not."
+            results = [body(each) for each in await entries(daemon, where.session_id) if each.kind == "tool.finished"]
+            assert [each["outcome"] for each in results] == ["skipped"]
+
+    asyncio.run(scene())
+
+
+def test_nobody_is_waited_for_for_ever(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with inprocess.daemon(tmp_path, model(asking("Brno")), SETTINGS) as daemon:
+            where = await session(daemon)
+            run = await ask(daemon, where)
+            await handed_over(daemon, run)
+            await daemon.db.write(
+                lambda tx: tx.run("UPDATE tasks SET ready_ms = ready_ms - :ms WHERE kind = 'client.absent'", ms=LONGEST_MS)
+            )
+            daemon.tasks.look(["client.absent"])
+            assert body(await finished(daemon, run))["reason"] == "client_absent"
+
+    asyncio.run(scene())
+
+
+def test_own_tools_come_first_and_a_cancelled_run_takes_no_results(tmp_path: Path) -> None:
+    async def scene() -> None:
+        own = ScriptedCall(name="test.pure", arguments={"text": "mine"})
+        theirs = ScriptedCall(name="get_weather", arguments={"city": "Brno"})
+        async with inprocess.daemon(tmp_path, model(Turn(calls=(theirs, own)), Turn(text="done")), SETTINGS) as daemon:
+            where = await session(daemon)
+            run = await ask(daemon, where)
+            (call,) = await handed_over(daemon, run)
+            seen = await kinds(daemon, where.session_id)
+            assert seen.index("tool.finished") < seen.index("tool.handed_over")
+            await daemon.gateway.cancel(OWNER, run.run_id)
+            with pytest.raises(Conflict):
+                await bring(daemon, run, {call: "late"})
+            assert (await daemon.db.read(lambda tx: runs.get(tx, run.run_id, OWNER))).state == "cancelled"
+
+    asyncio.run(scene())
+
+
+def test_what_a_program_gives_is_shown_once_as_what_it_is(tmp_path: Path) -> None:
+    async def scene() -> None:
+        said = model(Turn(text="one"), Turn(text="two"))
+        earlier = (Earlier("user", "my name is Jo"), Earlier("assistant", "hello Jo"))
+        async with inprocess.daemon(tmp_path, said, SETTINGS) as daemon:
+            where = await session(daemon)
+            first = await ask(daemon, where, given=Given(instructions="Speak like a pirate.", earlier=earlier))
+            await finished(daemon, first)
+            await finished(daemon, await ask(daemon, where, "and now?", given=Given(instructions="Speak like a pirate.")))
+            label = await daemon.gateway.label(where.session_id)
+            assert (label.integrity, label.sources) == ("untrusted", ("client",))
+        text = str(said.requests[-1].messages)
+        assert text.count("Speak like a pirate.") == 1
+        assert "assistant: hello Jo" in text
+        assert "get_weather" in {tool.name for tool in said.requests[-1].tools}
+
+    asyncio.run(scene())
