@@ -16,7 +16,7 @@ from palyra.domain.ids import OWNER
 from palyra.domain.messages import ModelRequest, Text, ToolMessage, UserMessage
 from palyra.journal import approvals
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import runs
+from palyra.runtime import insisting
 from palyra.runtime.answers import Answer
 from palyra.runtime.gateway import Submitted
 from palyra.runtime.undo import Undo
@@ -51,15 +51,14 @@ def last_said(request: ModelRequest) -> str:
 # --- once is once -----------------------------------------------------------------------------------------------------
 
 
-def test_a_disk_that_was_full_for_a_moment_does_not_make_the_model_work_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_was_full_for_a_moment_does_not_make_the_model_work_twice(tmp_path: Path) -> None:
     """The store fails while the first request is out, and is back before the reply."""
-    monkeypatch.setattr(runs, "RETRY_S", 0.02)
     permit_all(tmp_path)
     hold = Hold()
+    requests: list[ModelRequest] = []
 
     def turn(request: ModelRequest) -> Turn:
+        requests.append(request)
         if isinstance(request.messages[-1], ToolMessage):
             return Turn(text=("done",))
         return Turn(calls=ONCE[0].calls, hold="h")
@@ -75,8 +74,44 @@ def test_a_disk_that_was_full_for_a_moment_does_not_make_the_model_work_twice(
         await ends(d, where.session_id, run.run_id)
         assert (tmp_path / "work/once.txt").read_text() == "effect\n"
         assert (await kinds(d, where.session_id)).count("input.assembled") == 2
+        assert len(requests) == 2
 
     on_full_disk(tmp_path, ScriptedModel(turn, holds={"h": hold}), scenario)
+
+
+def test_while_the_disk_is_full_nobody_is_asked_twice_and_nothing_is_done_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once behind a reply of a later turn, once behind what a tool did: both are held until there is room, and go on from there."""
+    monkeypatch.setattr(insisting, "RETRY_S", 0.02)
+    permit_all(tmp_path)
+    requests: list[ModelRequest] = []
+    holds = {"reply": Hold()}
+
+    def turn(request: ModelRequest) -> Turn:
+        requests.append(request)
+        return (*ONCE[:1], Turn(text=("done",), hold="reply"))[len(requests) - 1]
+
+    async def scenario(d: Daemon, disk: FullDisk) -> None:
+        where = await session(d)
+        # On disk is that it begins; what it did finds no room.
+        at_commit(d, "tool.started", disk.fill)
+        run = await say(d, where, "append one line")
+        await eventually(lambda: disk.failed >= 3, "the result was refused again and again")
+        assert (tmp_path / "work/once.txt").read_text() == "effect\n"
+        disk.full = False
+        await reached(holds["reply"].reached)
+        disk.failed, disk.full = 0, True
+        holds["reply"].released.set()
+        await eventually(lambda: disk.failed >= 3, "the reply was refused again and again")
+        disk.full = False
+        await ends(d, where.session_id, run.run_id)
+        assert (tmp_path / "work/once.txt").read_text() == "effect\n"
+        assert len(requests) == 2
+        found = await kinds(d, where.session_id)
+        assert (found.count("tool.finished"), found.count("model.replied"), found.count("approval.requested")) == (1, 2, 0)
+
+    on_full_disk(tmp_path, ScriptedModel(turn, holds=holds), scenario)
 
 
 def test_a_steer_that_arrives_with_the_last_reply_is_answered(tmp_path: Path) -> None:

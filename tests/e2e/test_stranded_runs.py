@@ -200,10 +200,10 @@ def test_a_cancel_that_was_refused_while_the_run_waited_for_the_disk_is_not_lost
         await reached(hold.reached)
         disk.full = True
         hold.released.set()
-        await eventually(lambda: "stopped where its tape ends" in caplog.text, "the run waits for another try")
+        await eventually(lambda: "is held until it can be written" in caplog.text, "the run waits for room")
+        monkeypatch.setattr(runs, "RETRY_S", 0.02)
         with pytest.raises(Unavailable):
             await d.gateway.cancel(OWNER, run.run_id)
-        monkeypatch.setattr(runs, "RETRY_S", 0.02)
         disk.full = False
         assert (await ends(d, where.session_id, run.run_id)).kind == "run.cancelled"
 

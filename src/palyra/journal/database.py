@@ -151,6 +151,10 @@ class Database:
         self._writer = threading.Thread(target=self._write_forever, name="journal-write", daemon=True)
         self._writer.start()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     async def close(self) -> None:
         """Finish what was handed over, then close."""
         if self._closed:

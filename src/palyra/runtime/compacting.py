@@ -21,6 +21,7 @@ from palyra.journal.compactions import Made
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
 from palyra.models import estimate
+from palyra.runtime import insisting
 from palyra.runtime.live import LiveSession, LiveSessions
 from palyra.runtime.measure import text_of
 from palyra.runtime.routing import Models, Target
@@ -292,7 +293,9 @@ class Compacting:
             duration_ms=event.duration_ms,
         )
         session = live.session
-        await self._db.write(lambda tx: tape.append(tx, session.session_id, session.owner, [used]))
+        await insisting.insist(
+            self._db, lambda tx: tape.append(tx, session.session_id, session.owner, [used]), "what a summary cost"
+        )
 
     async def _apply(self, live: LiveSession, draft: _Draft) -> Appended | None:
         session_id, owner = live.session.session_id, live.session.owner
@@ -301,7 +304,8 @@ class Compacting:
             session = sessions.get(tx, session_id, owner)
             return compactions.make(tx, session, replace(draft.event, checkpoint=session.fold_from), draft.seen_seq)
 
-        applied = await self._db.write(step)
+        paid = bool(draft.event.provider)
+        applied = await (insisting.insist(self._db, step, "a summary") if paid else self._db.write(step))
         if applied is None:
             await self._paid_for_nothing(live, draft.event)
         else:

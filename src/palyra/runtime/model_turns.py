@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from palyra.domain.errors import Unavailable
 from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, TaskClass, encode
 from palyra.domain.ids import CallId
 from palyra.domain.messages import Channel, Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
@@ -111,24 +112,30 @@ class _Prepared:
     """A request, the events about it that are still to be told, and those that are on their way to the tape."""
 
     request: ModelRequest
-    untold: tuple[AnyEvent, ...]
-    told: Awaitable[Any]
+    events: tuple[AnyEvent, ...]
+    # None: they are told with the answer.
+    told: Awaitable[Any] | None
     # Our own count of what is sent.
     tokens: int
-    # What goes into the store with the untold.
+    # What goes into the store with the events.
     beside: Callable[[Tx], None] | None = None
 
     async def tell(self, run: Working) -> None:
+        if self.told is None:
+            self.told = run.append(*self.events, beside=self.beside)
         await self.told
-        if self.untold:
-            untold, self.untold = self.untold, ()
-            await run.append(*untold, beside=self.beside)
 
-
-def _nothing_told() -> asyncio.Future[None]:
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    done.set_result(None)
-    return done
+    async def answered(self, run: Working, replied: ModelReplied) -> None:
+        """The answer, behind what was asked. It was paid for: while the store refuses it is held, and nobody is asked again."""
+        try:
+            if self.told is not None:
+                await self.told
+                await run.insist(replied)
+                return
+        except Unavailable:
+            if run.closing:
+                raise
+        await run.insist(*self.events, replied, beside=self.beside)
 
 
 class ModelTurns:
@@ -202,10 +209,8 @@ class ModelTurns:
                 prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing, why=why)
                 continue
             stream.finish()
-            # The input must be on the tape before the answer to it.
-            await prepared.told
-            replied = self._replied(reply, target, stream, turn, self._spending.bill(target, reply, prepared.tokens), route.task)
-            await run.append(*prepared.untold, replied, beside=prepared.beside)
+            bill = self._spending.bill(target, reply, prepared.tokens)
+            await prepared.answered(run, self._replied(reply, target, stream, turn, bill, route.task))
             return
 
     async def _pause(self, run: Working, wait_ms: int) -> bool:
@@ -260,9 +265,9 @@ class ModelTurns:
         beside = self._keep(run, assembled.surroundings)
         known = bool(run.progress.turns) and run.progress.route == target.name if route.told is None else not route.told
         if known and not why:
-            return _Prepared(request, (assembled.event,), _nothing_told(), assembled.event.tokens, beside)
-        planned = self._spending.planned(route, index, why, assembled.event)
-        return _Prepared(request, (), run.append(planned, assembled.event, beside=beside), assembled.event.tokens)
+            return _Prepared(request, (assembled.event,), None, assembled.event.tokens, beside)
+        events = (self._spending.planned(route, index, why, assembled.event), assembled.event)
+        return _Prepared(request, events, run.append(*events, beside=beside), assembled.event.tokens, beside)
 
     def _keep(self, run: Working, surroundings: Stored) -> Callable[[Tx], None] | None:
         """The step that stores what the prompt took from outside, if it is not that of the turn before."""

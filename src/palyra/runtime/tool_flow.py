@@ -34,7 +34,7 @@ from palyra.domain.tools import Outcome, Preview, Scope, ToolResult
 from palyra.domain.verdicts import Origin
 from palyra.journal import approvals, tape, workspace
 from palyra.journal.database import Appended, Database, Tx
-from palyra.runtime import pictures
+from palyra.runtime import insisting, pictures
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.handing_over import hand_over
@@ -285,7 +285,8 @@ class ToolFlow:
             tape.append(tx, run.session_id, run.principal, [final], run.run_id)
             return final
 
-        return await self._db.write(step)
+        # What was done is not done again because the store refuses to hear of it.
+        return await insisting.insist(self._db, step, f"the result of {tool.spec.name} in run {run.run_id}")
 
     def _label(self, tool: TypedTool, result: ToolResult) -> Label:
         """What the tool always yields with what this result adds. A name of a file can hold a secret like any other text."""

@@ -7,7 +7,7 @@ does may take: a model call by the time a provider is given, a tool by its own l
 from collections.abc import Sequence
 from functools import partial
 
-from palyra.domain.errors import NotFound
+from palyra.domain.errors import NotFound, Unavailable
 from palyra.domain.events import ApprovalResolved
 from palyra.domain.ids import SYSTEM
 from palyra.domain.messages import ModelFailure
@@ -41,6 +41,7 @@ class RunsWatched:
         self._unbegun: set[str] = set()
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
+        _can_be_seen(self._db)
         found = self._working(moment.passed_ms)
         before_ms = moment.now_ms - self._watchdog.settings.run_ms
         for run in await self._db.read(lambda tx: runs.silent(tx, before_ms, _MOST)):
@@ -137,6 +138,12 @@ class RunsWatched:
         )
 
 
+def _can_be_seen(db: Database) -> None:
+    """While nothing can be written, no heartbeat is, and who holds on to a result waits: silence says nothing then."""
+    if db.trouble is not None:
+        raise Unavailable("nobody can show that they live while the journal takes nothing")
+
+
 class ApprovalsWatched:
     """Questions that nobody answers. The run behind one is well: it waits."""
 
@@ -192,6 +199,7 @@ class TasksWatched:
         self._silent_since: dict[str, int] = {}
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
+        _can_be_seen(self._db)
         found = [] if self._tasks.alive else [self._dead_worker()]
         before_ms = moment.now_ms - self._watchdog.settings.task_ms
         silent = await self._db.read(lambda tx: tasks.silent(tx, before_ms, _MOST))

@@ -9,6 +9,7 @@ from palyra.domain.events import AnyEvent
 from palyra.domain.ids import RunId
 from palyra.journal import tape
 from palyra.journal.database import Appended, Database, Tx
+from palyra.runtime import insisting
 from palyra.runtime.around import Around
 from palyra.runtime.live import LiveSession
 
@@ -70,13 +71,24 @@ class Working:
 
         `beside` is done in the same step.
         """
+        return self._db.write(self._appending(events, beside))
 
+    async def insist(self, *events: AnyEvent, beside: Callable[[Tx], None] | None = None) -> None:
+        """Append what cannot be had again for nothing, however long the store refuses it."""
+        await insisting.insist(self._db, self._appending(events, beside), f"an answer to run {self.run_id}")
+
+    def _appending(self, events: tuple[AnyEvent, ...], beside: Callable[[Tx], None] | None) -> Callable[[Tx], list[Appended]]:
         def step(tx: Tx) -> list[Appended]:
             if beside is not None:
                 beside(tx)
             return tape.append(tx, self.session_id, self.principal, events, self.run_id)
 
-        return self._db.write(step)
+        return step
+
+    @property
+    def closing(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._db.closed
 
     def interrupt(self) -> None:
         """End the model call or pure tools that run now, if any; an effect in progress is left alone."""
