@@ -36,10 +36,12 @@ class Proxy:
         self._open: set[asyncio.Transport] = set()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        assert request.transport is not None
-        self._open.add(request.transport)
+        transport = request.transport
+        if transport is None:
+            return web.Response()  # The client has left already.
+        self._open.add(transport)
         if self.down and not request.path.endswith("/whoami"):
-            request.transport.abort()
+            transport.abort()
             return web.Response()
         self.down = False
         body = await request.read()
@@ -56,7 +58,7 @@ class Proxy:
             return web.Response(status=502, text="Bad Gateway")
         answer = await self._pass_on(request, body)
         if trouble == "answer_lost":
-            request.transport.abort()
+            transport.abort()
         return answer
 
     async def _sync(self, request: web.Request) -> web.StreamResponse:
@@ -87,6 +89,11 @@ class Proxy:
                 return web.Response(status=answer.status, body=data, content_type=answer.content_type)
         except aiohttp.ClientError:
             return web.Response(status=502)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something that could be delivered again."""
+        return bool(self._news)
 
     def deliver_again(self) -> None:
         self._again.set()

@@ -2,7 +2,21 @@
 
 from pathlib import Path
 
+from tests.crash import connector_storm
 from tests.crash.channel_storm import storm
+
+
+def test_over_all_connectors_at_once_every_message_is_accounted_for_answered_once_and_in_order(tmp_path: Path) -> None:
+    # Matrix has its own, with a real server: tests/e2e/test_channel_matrix.py.
+    counts = dict.fromkeys(("discord", "slack", "telegram", "email", "webhook"), 24)
+    found = connector_storm.storm(tmp_path, counts, people=4, kill_every_s=3.0, seed=5, limit_s=150)
+    assert found.problems == []
+    assert sum(found.answered.values()) + sum(found.failed.values()) == sum(counts.values())
+    assert sum(found.answered.values()) >= 100
+    assert found.kills >= 1, "nobody was killed: this shows nothing"
+    assert found.model_failures + found.slow >= 1
+    assert sum(found.repeated.values()) >= 3
+    assert sum(found.disturbed.values()) >= 2
 
 
 def test_every_message_is_accounted_for_and_answered_once_however_the_daemon_dies(tmp_path: Path) -> None:
