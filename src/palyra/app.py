@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +84,7 @@ from palyra.runtime.shelf import Shelf
 from palyra.runtime.spending import Spending
 from palyra.runtime.task_verbs import TaskVerbs
 from palyra.runtime.tasks import Tasks
+from palyra.runtime.tls.certificates import Certificates, OwnFiles
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.transcripts import Transcripts
 from palyra.runtime.undo import Undoing
@@ -113,6 +115,7 @@ class Daemon:
     hub: Hub
     redactor: Redactor
     vault: Vault
+    certificates: Certificates
     catalogue: Catalogue
     policy: PolicyStore
     shadow: PolicyStore | None
@@ -195,6 +198,7 @@ class Daemon:
         await self.jobs.close()
         await self.http.close()
         await self.vault.close()
+        await self.certificates.close()
         await self.db.close()
 
 
@@ -216,6 +220,8 @@ async def start(
     ground = lay(loaded, policy_folder, clock or Clock(), resolver or Resolver())
     await ground.vault.open()
     db, clock, redactor, vault = ground.db, ground.clock, ground.redactor, ground.vault
+    certificates = _certificates(home, given, db, clock)
+    await certificates.open()
 
     # Who decides, and what takes back what was done.
     policy = PolicyStore(policy_folder, given.policy.preset)
@@ -294,13 +300,13 @@ async def start(
     old = RetentionSettings(days.sessions_after_days, days.unused_files_after_days)
     retention = Retention(db, clock, home / "journal.db", old)
     retention.register(tasks)
+    client_calls.register(tasks)
 
     # Who looks after all of it.
     health = Health(
         ground,
         chosen,
         notices,
-    client_calls.register(tasks)
         incidents,
         runs=runs,
         tasks=tasks,
@@ -337,6 +343,7 @@ async def start(
         hub=hub,
         redactor=redactor,
         vault=vault,
+        certificates=certificates,
         catalogue=catalogue,
         policy=policy,
         shadow=shadow,
@@ -382,6 +389,12 @@ async def start(
         http=http,
         reloader=asyncio.create_task(_watch_policies(db, policy, shadow)),
     )
+
+
+def _certificates(home: Path, given: Config, db: Database, clock: Clock) -> Certificates:
+    tls = given.server.tls
+    own = OwnFiles(tls.cert, tls.key) if tls.cert else None
+    return Certificates(db, clock, home / "tls", config.write_private, own=own, label=socket.gethostname() or "localhost")
 
 
 # --- changing settings ------------------------------------------------------------------------------------------------

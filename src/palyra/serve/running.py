@@ -127,6 +127,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         policy=daemon.policy,
         shadow=daemon.shadow,
         vault=daemon.vault,
+        certificates=daemon.certificates,
         memory=daemon.memory,
         learning=daemon.learning,
         retention=daemon.retention,

@@ -1,66 +1,67 @@
-"""Where the daemon listens: on loopback, on a port of its own. A port that is taken is an error that names who has it."""
+"""Sockets to listen on. A port that is taken is an error that names who has it; who may be let in, `exposure` decides."""
 
 import errno
-import ipaddress
 import os
 import socket
 from pathlib import Path
 
 from palyra.domain.errors import ConfigInvalid, Conflict
+from palyra.transports import exposure
 
 BACKLOG = 1_024
-_LISTEN_STATE = "0A"
+# States in /proc/net.
+_LISTENING = "0A"
+_UNCONNECTED = "07"
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, tls: bool = False) -> socket.socket:
     """A listening socket, or an error that says what to do."""
-    address = _loopback(host)
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address, port))
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
-    except OSError as error:
-        listener.close()
-        raise _explained(error, host, port) from error
+    listener = _bound(host, port, socket.SOCK_STREAM, tls=tls)
+    listener.listen(BACKLOG)
     return listener
 
 
-def _loopback(host: str) -> str:
-    if host == "localhost":
-        return "127.0.0.1"
+def bind_udp(host: str, port: int) -> socket.socket:
+    """A socket for QUIC, which always has TLS."""
+    return _bound(host, port, socket.SOCK_DGRAM, tls=True)
+
+
+def _bound(host: str, port: int, kind: socket.SocketKind, *, tls: bool) -> socket.socket:
+    address = exposure.address_of(host, tls=tls)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    bound = socket.socket(family, kind)
     try:
-        if ipaddress.ip_address(host).is_loopback:
-            return host
-    except ValueError:
-        pass
-    raise ConfigInvalid(
-        f"server.host is {host!r}, but the daemon listens on loopback only, because it has no TLS of its own: keep "
-        'server.host = "127.0.0.1" and let something with TLS (a reverse proxy, an ssh tunnel) forward to it; a proxy\'s name '
-        "goes into server.allowed_hosts",
-        key="server.host",
-    )
+        if kind == socket.SOCK_STREAM:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+        bound.setblocking(False)
+    except OSError as error:
+        bound.close()
+        raise _explained(error, host, port, kind) from error
+    return bound
 
 
-def _explained(error: OSError, host: str, port: int) -> Exception:
+def _explained(error: OSError, host: str, port: int, kind: socket.SocketKind) -> Exception:
+    udp = kind == socket.SOCK_DGRAM
     if error.errno == errno.EADDRINUSE:
-        holder = holder_of(port)
+        holder = holder_of(port, udp=udp)
         who = f"{holder[1]} (process {holder[0]})" if holder else "another process"
         return Conflict(
-            f"port {port} on {host} is taken by {who}: stop it, or choose another with --port (0 picks a free one)",
+            f"{'UDP ' if udp else ''}port {port} on {host} is taken by {who}: stop it, or choose another with "
+            f"{'server.quic_port' if udp else '--port'} (0 picks a free one)",
             port=port,
             pid=holder[0] if holder else 0,
         )
     if error.errno == errno.EACCES:
-        return ConfigInvalid(f"port {port} may not be used by this user: choose one above 1023 in server.http_port", port=port)
+        return ConfigInvalid(
+            f"port {port} may not be used by this user: choose one above 1023 in server.{'quic' if udp else 'http'}_port", port=port
+        )
     return ConfigInvalid(f"the daemon cannot listen on {host} port {port}: {error.strerror}", port=port)
 
 
-def holder_of(port: int) -> tuple[int, str] | None:
+def holder_of(port: int, *, udp: bool = False) -> tuple[int, str] | None:
     """The process that listens on a port, as (pid, name). None if that cannot be seen from here."""
-    inodes = _listening_inodes(port)
+    inodes = _listening_inodes(port, udp=udp)
     if not inodes:
         return None
     wanted = {f"socket:[{inode}]" for inode in inodes}
@@ -80,15 +81,16 @@ def _name(process: Path) -> str:
     return b" ".join(words).decode("utf-8", "replace").strip()[:80] or (process / "comm").read_text().strip()
 
 
-def _listening_inodes(port: int) -> set[str]:
+def _listening_inodes(port: int, *, udp: bool) -> set[str]:
     found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+    wanted = _UNCONNECTED if udp else _LISTENING
+    for table in ("udp", "udp6") if udp else ("tcp", "tcp6"):
         try:
-            lines = Path(table).read_text().splitlines()[1:]
+            lines = Path("/proc/net", table).read_text().splitlines()[1:]
         except OSError:
             continue
         for line in lines:
             fields = line.split()
-            if fields[3] == _LISTEN_STATE and int(fields[1].rpartition(":")[2], 16) == port:
+            if fields[3] == wanted and int(fields[1].rpartition(":")[2], 16) == port:
                 found.add(fields[9])
     return found

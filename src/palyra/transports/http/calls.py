@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from palyra.runtime.setup import Setup
     from palyra.runtime.shelf import Shelf
     from palyra.runtime.task_verbs import TaskVerbs
+    from palyra.runtime.tls.certificates import Certificates
     from palyra.runtime.transcripts import Transcripts
     from palyra.runtime.undo import Undoing
     from palyra.runtime.vault import Vault
@@ -98,6 +99,7 @@ class Parts:
     policy: "PolicyStore"
     shadow: "PolicyStore | None"
     vault: "Vault"
+    certificates: "Certificates"
     memory: "Memory"
     learning: "Learning"
     retention: "Retention"
