@@ -90,13 +90,14 @@ class Answers:
         self._closed = False
         self._sweeping: asyncio.Task[None] | None = None
 
-    async def answer(self, principal: str, approval_id: str, answer: Answer, surface: str) -> Approval:
+    async def answer(self, principal: str, approval_id: str, answer: Answer, surface: str, *, through: str = "") -> Approval:
+        """`through`: somebody else says it with the principal's rights, such as another agent; policy must let them."""
         approval, proposed, session, laid_down = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
         if approval.decision:
             raise _already(approval)
         _check_decision(approval, answer)
-        if principal.startswith(approvals.CHANNEL):
-            await self._may_answer(principal, approval, proposed, session)
+        if through or principal.startswith(approvals.CHANNEL):
+            await self._may_answer(through or principal, approval, proposed, session)
         arguments, subjects = answer.arguments, approval.request.subjects
         if answer.decision == "allow" and proposed is not None:
             arguments, subjects = await self._judge_again(approval, proposed, session, laid_down, answer)

@@ -109,6 +109,11 @@ class Streams:
                 self._by_token.pop(token_id, None)
 
     @property
+    def closing(self) -> bool:
+        """Whether the daemon ends, so that streams end which nobody wanted to end."""
+        return self._closing
+
+    @property
     def count(self) -> int:
         return sum(map(len, self._by_token.values()))
 

@@ -24,6 +24,10 @@ class MethodNotAllowed(InvalidInput):
     """The path exists, the method does not."""
 
 
+class NotAcceptable(InvalidInput):
+    """The client does not take what the answer is."""
+
+
 class BodyTooSlow(LimitExceeded):
     """The body did not arrive in time."""
 
@@ -68,6 +72,7 @@ STATUS: dict[type[PalyraError], int] = {
     Forbidden: 403,
     NotFound: 404,
     MethodNotAllowed: 405,
+    NotAcceptable: 406,
     BodyTooSlow: 408,
     Conflict: 409,
     IllegalTransition: 409,

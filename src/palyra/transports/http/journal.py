@@ -47,10 +47,10 @@ async def entry(call: Call[Nothing, Nothing]) -> Answer:
 
 
 async def verify(call: Call[Nothing, Nothing]) -> Answer | Streaming:
-    return await long_work.told(call.headers, partial(_verify, call.parts.journal_path), Progress)
+    return await long_work.told(call.headers, partial(verified, call.parts.journal_path), Progress)
 
 
-def _verify(path: Path, progress: Callable[[int], None]) -> Verified:
+def verified(path: Path, progress: Callable[[int], None]) -> Verified:
     pages = sqlite_files.page_problems(path)
     try:
         report = sqlite_files.inspect(path, progress)

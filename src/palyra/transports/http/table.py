@@ -31,6 +31,7 @@ from palyra.transports.http.console import CONSOLE
 from palyra.transports.http.enclosures import ENCLOSURES
 from palyra.transports.http.health_table import HEALTH
 from palyra.transports.http.learning_table import LEARNING
+from palyra.transports.http.mcp_door import door as mcp_door
 from palyra.transports.http.memory_table import MEMORY
 from palyra.transports.http.policy_files import POLICY_FILES
 from palyra.transports.http.replay_table import REPLAY
@@ -378,7 +379,7 @@ _RULES: tuple[Route[Any, Any], ...] = (
           scope="operator", query=policy_tools.WhichRule, gives=_json(ShownRule)),
 )  # fmt: skip
 
-ROUTES: tuple[Route[Any, Any], ...] = (
+_ROWS: tuple[Route[Any, Any], ...] = (
     *CONSOLE,
     *_OPEN,
     *_SESSIONS,
@@ -409,3 +410,5 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *CHANNELS,
     *RESTARTING,
 )
+# What the tools of the MCP server need is what the rows above need.
+ROUTES: tuple[Route[Any, Any], ...] = (*_ROWS, *mcp_door.rows(_ROWS))
