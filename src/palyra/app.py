@@ -333,7 +333,8 @@ async def start(
     embedding.start()
     await mcp.apply(mcp_settings.servers(given))
     router = given.channel_router
-    await channels.apply(channel_settings.channels(given), router_on=router.enabled, notices_to=router.notices_to)
+    wanted = channel_settings.channels(given)
+    await channels.apply(wanted, router_on=router.enabled, notices_to=router.notices_to, approvals_to=router.approvals_to)
     health.watchdog.start()
     return Daemon(
         loaded=loaded,
@@ -442,7 +443,9 @@ async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloade
     daemon.feeder.use(learns)
     await daemon.mcp.apply(mcp_settings.servers(fresh.config))
     router, wanted = fresh.config.channel_router, channel_settings.channels(fresh.config)
-    await daemon.late_channels.apply(wanted, router_on=router.enabled, notices_to=router.notices_to)
+    await daemon.late_channels.apply(
+        wanted, router_on=router.enabled, notices_to=router.notices_to, approvals_to=router.approvals_to
+    )
     daemon.budgets.configure(spending_settings.limits(fresh.config))
     logging.getLogger("palyra").setLevel(fresh.config.log.level.upper())
     daemon.reloaded.update((key, after.get(key)) for key in live)

@@ -8,13 +8,17 @@ import msgspec
 
 from palyra.app import Daemon
 from palyra.channels import loopback
+from palyra.channels.loopback import Posted
 from palyra.domain.ids import OWNER
 from palyra.journal import approvals
 from palyra.models.scripted import ScriptedCall, Turn
-from tests.chatting import chat
+from palyra.runtime.answers import Answer
+from tests.chatting import Chat, chat
+from tests.inprocess import body, finished, say, session, until
 from tests.watching_over import STEP_MS, JumpingClock, passes, set_mode, watched
 
 TOLD = '[channel_router]\nnotices_to = "chat/alerts"\n'
+MINE = '[channel_router]\napprovals_to = "owner"\n'
 ASKING = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": "x"}),)), Turn(text="done")]
 
 
@@ -56,6 +60,69 @@ def test_an_approval_that_waits_comes_with_buttons_that_work(tmp_path: Path) -> 
             assert (found.decision, found.resolved_by) == ("allow", OWNER)
 
     run(scene)
+
+
+def test_what_the_owners_own_runs_ask_reaches_the_chat_where_they_are_and_the_first_answer_wins(tmp_path: Path) -> None:
+    write = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": name, "content": "a plan"}),)) for name in "abc"]
+    turns = [turn for each in write for turn in (each, Turn(text="done"))]
+
+    async def scene() -> None:
+        async with chat(tmp_path, turns) as talk:
+            await talk.link("boss")
+            talk.direct("boss", "whoami")
+            await talk.answers("dm-boss")
+            where = await session(talk.daemon)
+            # Nobody asked for it yet: it is asked where it always is, and nowhere else.
+            first = await say(talk.daemon, where, "one")
+            asked = await until(talk.daemon, where.session_id, "approval.requested", run_id=first.run_id)
+            await talk.daemon.answers.answer(OWNER, body(asked)["approval_id"], Answer(decision="allow"), surface="console")
+            await finished(talk.daemon, first)
+            second = await say(talk.daemon, where, "two")
+            await until(talk.daemon, where.session_id, "approval.requested", run_id=second.run_id)
+            assert len(talk.posted("dm-boss")) == 1
+        async with chat(tmp_path, turns, more=MINE, fresh=False) as talk:
+            # What waited when it was switched on is asked too; a button answers it, and nobody else's does.
+            await talk.until(lambda seen: len(seen.posted("dm-boss")) == 2)
+            question = talk.posted("dm-boss")[1]
+            assert "A run of yours" in question.text
+            assert "a plan" in question.text
+            yes = question.out.buttons[0].value
+            await talk.pair("anna")
+            talk.say(yes, "anna", conversation="dm-anna", is_direct=True, pressed=True)
+            assert "may not answer" in (await talk.answers("dm-anna"))[-1]
+            talk.say(yes, "boss", conversation="dm-boss", is_direct=True, pressed=True)
+            assert (await finished(talk.daemon, second)).kind == "run.completed"
+            third = await say(talk.daemon, where, "three")
+            asked = await until(talk.daemon, where.session_id, "approval.requested", run_id=third.run_id)
+            name = body(asked)["approval_id"]
+            put = await asked_in(talk, name)
+            await talk.daemon.answers.answer(OWNER, name, Answer(decision="deny"), surface="console")
+            await talk.until(lambda seen: any(each.native_id == put.native_id and each.edits for each in seen.posted("dm-boss")))
+            assert put.text.endswith("Denied by user:owner.")
+            talk.direct("boss", f"approve {name[-8:]}")
+            await talk.until(lambda seen: "no approval that waits" in seen.texts("dm-boss")[-1])
+
+    run(scene)
+
+
+def test_in_a_conversation_with_others_it_is_not_shown_what_the_owners_call_would_do(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, ASKING, more='[channel_router]\napprovals_to = "chat/team"\n') as talk:
+            where = await session(talk.daemon)
+            await say(talk.daemon, where, "write it")
+            (question,) = await talk.answers("team")
+            assert "fs.write" in question
+            assert "is in the console" in question
+
+    run(scene)
+
+
+async def asked_in(talk: Chat, approval_id: str) -> Posted:
+    def there(seen: Chat) -> list[Posted]:
+        return [each for each in seen.posted() if any(approval_id in button.value for button in each.out.buttons)]
+
+    await talk.until(lambda seen: bool(there(seen)))
+    return there(talk)[0]
 
 
 def test_what_is_told_about_the_way_itself_does_not_go_that_way(tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ def objection(key: str, value: Any) -> str:
             return f"holds what looks like a secret; it does not belong in this file: {how}"
         case "workspace" if value and not os.path.isabs(value):
             return "must be an absolute path"
-        case "approvals_to" | "notices_to" if value and "/" not in value:
+        case "approvals_to" if value and value != "owner" and "/" not in value:
+            return 'must be "owner", or written as "channel/conversation"'
+        case "notices_to" if value and "/" not in value:
             return 'must be written as "channel/conversation"'
     return ""
 
@@ -62,14 +64,15 @@ def _is_plain_secret(setting: str) -> bool:
 
 
 def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    told = config.channel_router.notices_to.partition("/")[0]
-    if told and told not in config.channels:
-        yield ("channel_router", "notices_to"), f"names the channel {told!r}, and there is no [channels.{told}]", ""
+    for key in ("notices_to", "approvals_to"):
+        told, slash, _ = getattr(config.channel_router, key).partition("/")
+        if slash and told not in config.channels:
+            yield ("channel_router", key), f"names the channel {told!r}, and there is no [channels.{told}]", ""
     for name, channel in config.channels.items():
         if not channel.kind:
             yield ("channels", name, "kind"), "is missing; `palyra channels add` says which kinds there are", ""
-        to = channel.approvals_to.partition("/")[0]
-        if to and to not in config.channels:
+        to, slash, _ = channel.approvals_to.partition("/")
+        if slash and to not in config.channels:
             yield ("channels", name, "approvals_to"), f"names the channel {to!r}, and there is no [channels.{to}]", ""
 
 

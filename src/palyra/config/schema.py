@@ -88,6 +88,9 @@ class McpServer(Section, frozen=True, kw_only=True):
 class ChannelRouter(Section, frozen=True, kw_only=True):
     enabled: Annotated[bool, says("hear what is written in chats; false: every message is refused, on every channel")] = True
     notices_to: Annotated[str, says('which chat gets what you are told, as "channel/conversation"; empty: none')] = ""
+    approvals_to: Annotated[
+        str, says('which chat gets what your own runs ask, "owner" (where you last wrote) or "channel/conversation"; empty: none')
+    ] = ""
 
 
 class Channel(Section, frozen=True, kw_only=True):

@@ -93,6 +93,7 @@ def _made(
     # Those who come first need those who come later.
     intake.connections = submitting.connections = connections
     submitting.asked, submitting.answered = asking.asked, asking.answered
+    submitting.asked_elsewhere = asking.asked_elsewhere
     sending = Sending(db, redactor, book, posting, connections, attachments)
 
     def offer(names: tuple[str, ...]) -> None:

@@ -43,6 +43,8 @@ class Asking:
         self._posting = posting
         self._answers = answers
         self._notices = notices
+        # Where the owner's runs ask that nobody in a chat began; empty: not in a chat.
+        self._to = ""
         self._beside: set[asyncio.Task[None]] = set()
 
     # --- putting the question -----------------------------------------------------------------------------------------
@@ -74,12 +76,40 @@ class Asking:
         """Where the question is put: where the channel's settings say, else to the asker if it is theirs, else to the owner."""
         channel = self._book.find(pending.place.connector)
         if channel is not None and channel.approvals_to:
-            connector, _, conversation = channel.approvals_to.partition("/")
-            return [Place(connector, conversation)]
+            return self._named(tx, channel.approvals_to)
         if approval.owner.startswith(approvals.CHANNEL):
             return self.where_is(tx, OWNER)
         alone = [] if pending.direct else self.where_is(tx, approval.owner)
         return alone or [pending.place]
+
+    def _named(self, tx: Tx, to: str) -> list[Place]:
+        connector, slash, conversation = to.partition("/")
+        return [Place(connector, conversation)] if slash else self.where_is(tx, OWNER)
+
+    # --- what the owner's own runs ask --------------------------------------------------------------------------------
+
+    async def use(self, to: str) -> None:
+        """Put what the owner's runs ask that nobody in a chat began there too, from now on and what waits; nothing: nowhere."""
+        self._to = to
+        if to:
+            await self._db.write(self._ask_all_elsewhere)
+
+    def asked_elsewhere(self, request: ApprovalRequested) -> None:
+        if self._to:
+            self._aside(self._persist(partial(self._ask_elsewhere, approval_id=request.approval_id)))
+
+    def _ask_all_elsewhere(self, tx: Tx) -> None:
+        for approval in reversed(approvals.listing(tx, OWNER, pending=True)):
+            self._ask_elsewhere(tx, approval.approval_id)
+
+    def _ask_elsewhere(self, tx: Tx, approval_id: str) -> None:
+        found = approvals.find(tx, approval_id)
+        if found is None or found.decision or found.owner != OWNER or channels.of_run(tx, found.run_id):
+            return
+        alone = [Place(each.connector, each.conversation) for each in channel_people.of_principal(tx, OWNER)]
+        for place in self._named(tx, self._to):
+            # Where others read along, what the call would do stays in the console.
+            self._put(tx, place, found, f"A run of yours ({found.origin})", brief=place not in alone)
 
     def where_is(self, tx: Tx, principal: str) -> list[Place]:
         """Where a person last wrote to us alone."""

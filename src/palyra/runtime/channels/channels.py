@@ -85,10 +85,13 @@ class Channels:
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
-    async def apply(self, configured: Mapping[str, Channel], *, router_on: bool = True, notices_to: str = "") -> None:
+    async def apply(
+        self, configured: Mapping[str, Channel], *, router_on: bool = True, notices_to: str = "", approvals_to: str = ""
+    ) -> None:
         """Use exactly these channels from now on. Those that are as before stay connected; nobody waits for one to connect.
 
-        `notices_to`: the `channel/conversation` that gets what the owner is told.
+        `notices_to`: the `channel/conversation` that gets what the owner is told. `approvals_to`: the one that gets what the
+        owner's runs ask that nobody in a chat began.
         """
         async with self._changing:
             if configured and not self._started:
@@ -109,6 +112,7 @@ class Channels:
                 self._started = True
                 await self._start()
             await self._telling.use(notices_to if configured else "")
+            await self.asking.use(approvals_to if configured else "")
             self.connections.begin()
             self.connections.changed()
             self.outbox.look()

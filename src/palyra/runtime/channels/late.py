@@ -27,9 +27,11 @@ class LateChannels:
         """Channels that should be connected and are not, and why."""
         return self._made.away() if self._made is not None else []
 
-    async def apply(self, configured: "Mapping[str, Channel]", *, router_on: bool, notices_to: str = "") -> None:
+    async def apply(
+        self, configured: "Mapping[str, Channel]", *, router_on: bool, notices_to: str = "", approvals_to: str = ""
+    ) -> None:
         if configured or self._made is not None:
-            await self.now.apply(configured, router_on=router_on, notices_to=notices_to)
+            await self.now.apply(configured, router_on=router_on, notices_to=notices_to, approvals_to=approvals_to)
 
     async def close(self) -> None:
         if self._made is not None:

@@ -81,6 +81,8 @@ class Submitting:
         # Told when a run of ours asks for a yes, and when a question was answered, by whomever.
         self.asked: Callable[[Pending, ApprovalRequested], None] = lambda pending, request: None
         self.answered: Callable[[ApprovalResolved], None] = lambda resolved: None
+        # Told when another run asks, that nobody in a chat waits for.
+        self.asked_elsewhere: Callable[[ApprovalRequested], None] = lambda request: None
         self._pending: dict[str, Pending] = {}
         self._typing: dict[str, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[None]] = set()
@@ -234,6 +236,8 @@ class Submitting:
                 case ApprovalRequested() as request if pending is not None:
                     self._waits(pending)
                     self.asked(pending, request)
+                case ApprovalRequested() as request:
+                    self.asked_elsewhere(request)
                 case AgentAsked(request=request) if pending is not None:
                     self.asked(pending, request)
                 case ApprovalResolved() as resolved:
