@@ -41,6 +41,8 @@ class Tls(Section, frozen=True, kw_only=True):
 class Server(Section, frozen=True, kw_only=True):
     host: Annotated[str, says("address to listen on, 0.0.0.0 for all; beyond loopback it needs TLS and a token")] = "127.0.0.1"
     http_port: Annotated[int, says("port of the API and the console; 0 picks a free one", least=0, most=65_535)] = 7142
+    grpc: Annotated[bool, says("offer the API over gRPC too")] = False
+    grpc_port: Annotated[int, says("port of the API over gRPC; 0 picks a free one", least=0, most=65_535)] = 7443
     allowed_hosts: Annotated[Words, says("Host headers accepted besides the address and localhost")] = ()
     allowed_origins: Annotated[Words, says("web origins that may call the API besides the console's own")] = ()
     quic: Annotated[bool, says("serve the API over HTTP/3 as well")] = False
