@@ -48,7 +48,7 @@ def query(endpoint: Endpoint, raw: bytes) -> Any:
     try:
         return msgspec.convert(values, endpoint.route.query, strict=False)
     except msgspec.ValidationError as error:
-        raise _invalid("the query", error) from error
+        raise invalid("the query", error) from error
 
 
 def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
@@ -62,7 +62,7 @@ def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
     try:
         return endpoint.decode(raw)
     except msgspec.ValidationError as error:
-        raise _invalid("the body", error) from error
+        raise invalid("the body", error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"the body is not valid JSON: {error}") from error
 
@@ -89,7 +89,7 @@ def check_depth(raw: bytes) -> None:
             depth -= 1
 
 
-def _invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:
+def invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:
     problem, _, where = str(error).partition(" - at `")
     path = where.removesuffix("`") or "$"
     return InvalidInput(f"{what} is not valid at {path}: {problem[:1].lower()}{problem[1:]}", path=path)

@@ -1,0 +1,228 @@
+"""The gRPC door: the rows of the route table as RPCs, by the same handlers, behind the same guard, under the same limits.
+
+Loaded only when it is switched on: gRPC's library costs more memory than the rest of an idle daemon's transports together.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+from urllib.parse import unquote
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from palyra.domain.errors import ConfigInvalid, Forbidden, PalyraError, Unavailable
+from palyra.transports.grpc.batches import pump
+from palyra.transports.grpc.binding import Rpc, bound, services
+from palyra.transports.grpc.run_stream import ENDED, RunStream
+from palyra.transports.grpc.statuses import refuse
+from palyra.transports.http.app import App
+from palyra.transports.http.calls import Answer, Call, Parts, Streaming
+from palyra.transports.http.errors import internal, status_of
+from palyra.transports.http.streams import place
+from palyra.transports.http.watching import Batch, all_watched, session_watched
+from palyra.v1 import types_pb2
+
+log = logging.getLogger("palyra.grpc")
+
+Context = Any
+_GRACE_S = 3.0
+_PIECE = 64 << 10
+_KEEPALIVE_MS = 30_000
+_STREAMS_PER_CONNECTION = 1_024
+_METADATA_BYTES = 16 << 10
+
+
+class GrpcServer:
+    """Serves an App's routes. `address` is where it listens, once it does."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._parts: Parts = app.parts
+        self._working: set[asyncio.Future[Any]] = set()
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(options=_options(app), maximum_concurrent_rpcs=app.limits.exchanges)
+        names = [health.SERVICE_NAME, reflection.SERVICE_NAME]
+        for service in services():
+            handlers = {rpc.path.rpartition("/")[2]: self._handler(rpc) for rpc in bound(service, app.routes)}
+            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
+            names.append(service.full_name)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(names, self._server)
+        self._names = names
+        self.address = ""
+
+    async def start(self, host: str, port: int, credentials: "grpc.ServerCredentials | None" = None) -> int:
+        """Listen, and give the port; ConfigInvalid if that cannot be."""
+        where = f"[{host}]" if ":" in host else host
+        try:
+            taken: int = (
+                self._server.add_insecure_port(f"{where}:{port}")
+                if credentials is None
+                else self._server.add_secure_port(f"{where}:{port}", credentials)
+            )
+        except RuntimeError as error:
+            raise ConfigInvalid(
+                f"gRPC cannot listen on {host} port {port}: choose another in server.grpc_port (0 picks a free one)"
+            ) from error
+        await self._server.start()
+        for name in ("", *self._names):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        self.address = f"{where}:{taken}"
+        return taken
+
+    async def stop(self) -> None:
+        """Streams have been told to end; what is being answered is still answered."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(_GRACE_S)
+        if self._working:
+            await asyncio.wait(self._working, timeout=_GRACE_S)
+
+    # --- one call ---------------------------------------------------------------------------------------------------------
+
+    def _handler(self, rpc: Rpc) -> Any:
+        match rpc.kind:
+            case "one" | "either":
+                return grpc.unary_unary_rpc_method_handler(self._guarded(rpc, self._unary))
+            case "talk":
+                return grpc.stream_stream_rpc_method_handler(self._guarded(rpc, self._talk))
+            case "events":
+                return grpc.unary_stream_rpc_method_handler(self._guarded(rpc, self._events))
+            case "pieces":
+                return grpc.unary_stream_rpc_method_handler(self._guarded(rpc, self._pieces))
+
+    def _guarded(self, rpc: Rpc, serve: Callable[[Rpc, Any, Context], Awaitable[Any]]) -> Callable[[Any, Context], Awaitable[Any]]:
+        label = f"GRPC {rpc.path}"
+        metrics = self._parts.metrics
+
+        async def handle(raw: Any, context: Context) -> Any:
+            begun = time.perf_counter()
+            try:
+                answer = await serve(rpc, raw, context)
+                metrics.request(label, 200, time.perf_counter() - begun)
+                return answer
+            except PalyraError as error:
+                problem = error
+            except Exception:
+                # The boundary: whatever it was, the caller gets an answer and the log a trace.
+                reference = self._parts.clock.new_id()
+                log.exception("%s failed (%s)", label, reference)
+                problem = internal(reference)
+            metrics.request(label, status_of(problem), time.perf_counter() - begun)
+            return await refuse(context, problem)
+
+        return handle
+
+    def _admitted(self, rpc: Rpc, context: Context) -> tuple[Any, str]:
+        headers = {key.encode(): _bytes(value) for key, value in context.invocation_metadata()}
+        if b"origin" in headers:
+            raise Forbidden("pages do not talk gRPC: use the HTTP API from a browser")
+        address = _address(context.peer())
+        # A token alone: there are no cookies here.
+        authorization = headers.get(b"authorization", b"")
+        return self._app.guard.admit(rpc.route, {b"authorization": authorization}, address)[0], address
+
+    def _call(self, rpc: Rpc, raw: bytes, context: Context) -> Call[Any, Any]:
+        token, address = self._admitted(rpc, context)
+        request = rpc.read(raw)
+        return Call(self._parts, token, request.path, request.query, request.body, {}, address)
+
+    async def _unary(self, rpc: Rpc, raw: bytes, context: Context) -> bytes:
+        answer = await self._handled(rpc, self._call(rpc, raw, context))
+        assert isinstance(answer, Answer), f"{rpc.path} streams"
+        return rpc.write(answer)
+
+    async def _handled(self, rpc: Rpc, call: Call[Any, Any]) -> Answer | Streaming:
+        if not rpc.route.has_effects:
+            return await rpc.route.handler(call)
+        # A deadline or a caller who left ends the waiting, not the work: over HTTP what was begun is done as well.
+        task = asyncio.ensure_future(rpc.route.handler(call))
+        self._working.add(task)
+        task.add_done_callback(self._worked)
+        return await asyncio.shield(task)
+
+    def _worked(self, task: asyncio.Future[Any]) -> None:
+        self._working.discard(task)
+        if not task.cancelled():
+            task.exception()  # Whoever waited got it; if nobody did, it is nobody's.
+
+    async def _pieces(self, rpc: Rpc, raw: bytes, context: Context) -> None:
+        call = self._call(rpc, raw, context)
+        outcome = await rpc.route.handler(call)
+        if isinstance(outcome, Answer):
+            for start in range(0, len(outcome.body), _PIECE):
+                await context.write(_piece(outcome.body[start : start + _PIECE]))
+            return
+        with place(self._parts, call.token) as ended:
+            await _until(ended, self._chunks(outcome, context))
+
+    async def _chunks(self, outcome: Streaming, context: Context) -> None:
+        async with aclosing(outcome.chunks) as chunks:
+            async for chunk in chunks:
+                for start in range(0, len(chunk), _PIECE):
+                    await context.write(_piece(chunk[start : start + _PIECE]))
+
+    async def _events(self, rpc: Rpc, raw: bytes, context: Context) -> None:
+        call = self._call(rpc, raw, context)
+        watched = session_watched if "session_id" in call.path else all_watched
+        batches: AsyncGenerator[Batch, None] = await watched(call, _as_it_is)
+        with place(self._parts, call.token) as ended:
+            await context.send_initial_metadata(())
+            await _until(ended, pump(batches, context.write))
+
+    async def _talk(self, rpc: Rpc, raw: Any, context: Context) -> None:
+        token, _ = self._admitted(rpc, context)
+        await RunStream(self._parts, self._app.guard, token, context).run(self._app.limits.header_s)
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch
+
+
+async def _until(ended: asyncio.Event, work: Any) -> None:
+    """Do the work to its end, or Unavailable when the stream must end."""
+    doing = asyncio.create_task(work, name="grpc stream")
+    closed = asyncio.create_task(ended.wait(), name="grpc end")
+    try:
+        await asyncio.wait({doing, closed}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        doing.cancel()
+        closed.cancel()
+        await asyncio.wait({doing, closed})
+    if doing.cancelled():
+        raise Unavailable(ENDED)
+    doing.result()
+
+
+def _piece(data: bytes) -> bytes:
+    return bytes(types_pb2.Piece(data=data).SerializeToString())
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else value.encode("latin-1", "replace")
+
+
+def _address(peer: str) -> str:
+    """`ipv4:127.0.0.1:5142` without what changes with each connection."""
+    kind, _, where = unquote(peer).partition(":")
+    return where.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else "unknown"
+
+
+def _options(app: App) -> Sequence[tuple[str, Any]]:
+    return (
+        ("grpc.max_receive_message_length", app.limits.body_bytes),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_metadata_size", _METADATA_BYTES),
+        ("grpc.max_concurrent_streams", _STREAMS_PER_CONNECTION),
+        ("grpc.server_handshake_timeout_ms", int(app.limits.header_s * 1000)),
+        # Two daemons on one port would each get half of the calls.
+        ("grpc.so_reuseport", 0),
+        ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+        ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS // 2),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_MS // 3),
+    )
