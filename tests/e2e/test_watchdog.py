@@ -17,7 +17,7 @@ from palyra.domain.ids import OWNER
 from palyra.domain.messages import ModelRequest
 from palyra.domain.ports import CallContext
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
-from palyra.journal import approvals, tape, tasks
+from palyra.journal import approvals, sqlite_files, tape, tasks
 from palyra.journal.database import Tx
 from palyra.models.scripted import Hold, ScriptedModel, Turn
 from palyra.tools.catalogue import Arguments, declare
@@ -590,6 +590,18 @@ def test_a_full_disk_is_one_incident_that_is_recorded_once_there_is_room(tmp_pat
     on_full_disk(tmp_path, [], scenario, f"[healing]\nmode = '{mode}'\nevery_ms = 3600000\n")
 
 
+def test_on_a_disk_that_is_really_full_the_remedy_helps_and_what_waited_goes_on_by_itself(tmp_path: Path) -> None:
+    alone = ["unshare", "--user", "--map-root-user", "--mount"]
+    done = subprocess.run(
+        [*alone, sys.executable, "-m", "tests.full_disk", str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_full_disk_is_left_alone_where_healing_is_disabled(tmp_path: Path) -> None:
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         disk.fill()
@@ -607,7 +619,10 @@ def test_a_broken_chain_is_found_in_the_background_and_named(tmp_path: Path) -> 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         run = await say(d, await session(d), "hello")
         await finished(d, run)
-        set_mode(d, "auto")
+        backups = d.journal_path.parent / "backups"
+        backups.mkdir()
+        sqlite_files.backup(d.journal_path, backups / "monday.db")
+        set_mode(d, "observe_only")
         await d.watchdog.look()
         assert await incidents(d) == []
         damaged = apsw.Connection(str(d.journal_path))
@@ -625,5 +640,19 @@ def test_a_broken_chain_is_found_in_the_background_and_named(tmp_path: Path) -> 
         assert "restore" in incident.fix
         await passes(d, clock, 180_000)
         assert await kinds(d) == ["incident.opened"]
+        assert [path.name for path in backups.iterdir()] == ["monday.db"]
+        # What is safe to do: the evidence is kept as it was found, and the way back is named. Going it is for a person.
+        set_mode(d, "auto")
+        await passes(d, clock, 180_000)
+        assert await kinds(d) == ["incident.opened", "incident.tried", "incident.tried"]
+        (incident,) = await incidents(d)
+        assert (incident.closed_ms, [each.result for each in incident.tried]) == (0, ["done"])
+        assert "monday.db" in incident.tried[0].detail
+        (evidence,) = backups.glob("broken-*.db")
+        assert evidence.stat().st_mode & 0o077 == 0
+        found = sqlite_files.inspect(evidence).bad
+        assert found is not None
+        assert found.position == 3
+        assert len(await told(d)) == 1
 
     watched(tmp_path, [Turn(text=("hi",))], scenario)

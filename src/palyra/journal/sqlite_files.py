@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -49,12 +50,27 @@ def checkpoint(journal: Path, large: int) -> None:
 
 def backup(source: Path, target: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> verify.Report:
     """Copy a journal that may be in use, consistently, then verify the copy. A target that exists is refused."""
+    with _copied(source, target, progress) as partial:
+        report = inspect(partial)
+        if not report.ok:
+            raise ChainBroken(f"the journal does not verify, and neither does its copy: {report.bad}")
+    return report
+
+
+def keep_evidence(source: Path, target: Path) -> None:
+    """Copy a journal as it is, whatever is wrong with it."""
+    with _copied(source, target, lambda done, total: None):
+        pass
+
+
+@contextmanager
+def _copied(source: Path, target: Path, progress: Callable[[int, int], None]) -> Iterator[Path]:
+    """A copy that gets its name once the block is done with it."""
     if target.exists():
         raise Conflict(f"{target} exists already: choose another name", path=str(target))
     partial = target.with_name(target.name + ".partial")
     partial.unlink(missing_ok=True)
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    dialect = Sqlite(source)
     try:
         reader = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
         copy = apsw.Connection(str(partial))
@@ -69,15 +85,12 @@ def backup(source: Path, target: Path, progress: Callable[[int, int], None] = la
         finally:
             copy.close()
             reader.close()
-        report = inspect(partial)
-        if not report.ok:
-            raise ChainBroken(f"the journal does not verify, and neither does its copy: {report.bad}")
+        yield partial
         os.rename(partial, target)
     except apsw.Error as error:
-        raise dialect.translate(error) or error from error
+        raise Sqlite(source).translate(error) or error from error
     finally:
         partial.unlink(missing_ok=True)
-    return report
 
 
 def _carry_segments(copy: apsw.Connection, source: Path) -> None:

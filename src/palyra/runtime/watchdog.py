@@ -6,7 +6,8 @@ not help so many times is not tried again: the owner is told instead. And nothin
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -162,12 +163,14 @@ class Watchdog:
         opened = {each.key: each for each in await self._incidents.opened()}
         for key, incident in opened.items():
             if key not in found and key.partition(":")[0] in seeing:
-                await self._incidents.close(key, _over(incident))
+                with _later(key):
+                    await self._incidents.close(key, _over(incident))
         treated = False
         for finding in found.values():
-            its = opened.get(finding.key) or await self._open(finding, treat=treat)
-            if treat and its is not None:
-                treated |= await self._treat(its, finding, moment)
+            with _later(finding.key):
+                its = opened.get(finding.key) or await self._open(finding, treat=treat)
+                if treat and its is not None:
+                    treated |= await self._treat(its, finding, moment)
         return treated
 
     async def _open(self, finding: Finding, *, treat: bool) -> Incident | None:
@@ -187,16 +190,29 @@ class Watchdog:
             return None
 
     async def _hold(self, finding: Finding, error: PalyraError, *, treat: bool) -> None:
-        """The journal takes nothing now. What is wrong is remembered here, and what may help is tried all the same."""
+        """The journal takes nothing now. What is wrong is remembered here, and what may help is tried all the same.
+
+        If it helped as far as that, the incident is opened after all, with what was tried.
+        """
         _, tries = self._unrecorded.get(finding.key, (finding, 0))
         if not tries:
             log.error("%s; it cannot be recorded: %s", finding.summary, error.message)
-        if treat and finding.remedies and tries < finding.tries:
-            try:
-                log.warning("first aid for what cannot be recorded: %s", await finding.remedies[0].apply())
-            except (PalyraError, OSError) as failed:
-                log.warning("first aid failed: %s", failed)
         self._unrecorded[finding.key] = finding, tries + 1
+        if not treat or not finding.remedies or tries >= finding.tries:
+            return
+        remedy = finding.remedies[0]
+        try:
+            said, worked = await remedy.apply(), True
+        except (PalyraError, OSError) as failed:
+            said, worked = str(failed), False
+        log.warning("first aid for what cannot be recorded: %s", said)
+        incident = await self._incidents.open(
+            finding.domain, finding.key, finding.summary, severity=finding.severity, fix=finding.fix, told=finding.told
+        )
+        del self._unrecorded[finding.key]
+        if incident is not None:
+            incident = await self._incidents.begin(incident, remedy.name)
+            await self._incidents.settle(incident, remedy.name, worked=worked, detail=f"{said} (before this could be recorded)")
 
     async def _catch_up(self) -> None:
         """Record what could not be recorded when it happened, also if it is over by now."""
@@ -283,6 +299,15 @@ class Watchdog:
             self._looked_ms = self._clock.now_ms()
             await self._examine(Moment(self._looked_ms, 0), treat=False)
             return said
+
+
+@contextmanager
+def _later(key: str) -> Iterator[None]:
+    """What cannot be recorded now is no reason to leave the rest alone: there is another look."""
+    try:
+        yield
+    except Unavailable as error:
+        log.warning("what is wrong with %s waits for the next look: %s", key, error.message)
 
 
 def _over(incident: Incident) -> str:

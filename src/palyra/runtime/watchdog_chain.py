@@ -1,19 +1,28 @@
 """What the watchdog sees of the journal's chain: a few entries at each look, round and round, so that it costs next to nothing."""
 
+import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from palyra.domain.errors import NotFound, Unavailable
 from palyra.domain.hands import everyday
 from palyra.journal import sqlite_files, tape, verify_slowly
 from palyra.journal.database import Database, Tx
 from palyra.journal.verify import Bad
 from palyra.runtime.doctor import Check
-from palyra.runtime.watchdog import Finding, Moment
+from palyra.runtime.watchdog import Finding, Moment, Remedy
+from palyra.tools.sandbox.watching import free
 
 AT_ONCE = 500
 ROUND_MS = 24 * 3_600_000
 # Between two walks over everything.
 PAUSE_MS = 3_600_000
+_FIX = "palyra stop --daemon, then palyra journal restore the newest backup that verifies"
+# What was set aside because it was wrong, or replaced.
+_NO_BACKUPS = ("broken-", "replaced-")
+_MOST_BACKUPS = 5
+_LEAST_FREE = 64 << 20
 
 
 class ChainWatched:
@@ -47,9 +56,26 @@ class ChainWatched:
                 domain="journal",
                 summary=f"the journal's chain is broken: {_where(self._bad)}",
                 severity="critical",
-                fix="palyra stop --daemon, then palyra journal restore the newest backup that verifies",
+                fix=_FIX,
+                remedies=(Remedy("keep the evidence", partial(everyday.do, self._secure, moment.now_ms)),),
+                tries=1,
+                stays=True,
             )
         ]
+
+    def _secure(self, now_ms: int) -> str:
+        """A copy of the journal as it is, before anything else becomes of it; and the backup to go back to, looked for now.
+
+        Going back loses what came since: that is for a person to decide.
+        """
+        folder = self._journal.parent / "backups"
+        size = self._journal.stat().st_size
+        if free(str(self._journal.parent)) < 2 * size + _LEAST_FREE:
+            raise Unavailable(f"there is no room for a copy of the journal ({size} bytes): copy {self._journal} yourself")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        target = folder / time.strftime("broken-%Y%m%d-%H%M%S.db", time.gmtime(now_ms / 1000))
+        sqlite_files.keep_evidence(self._journal, target)
+        return f"a copy as it is: {target}; {_way_back(folder)}"
 
     def _suspicious(self, tx: Tx) -> bool:
         """Go a little further; whether something is not as it must be."""
@@ -61,12 +87,24 @@ class ChainWatched:
     def check(self) -> Check:
         """For the doctor."""
         if self._bad is not None:
-            fix = "palyra stop --daemon, then palyra journal restore the newest backup that verifies"
-            return Check(id="journal", title="journal", state="fail", detail=_where(self._bad), fix=fix)
+            return Check(id="journal", title="journal", state="fail", detail=_where(self._bad), fix=_FIX)
         if self._cursor < self._entries or not self._began_ms:
             detail = f"whole as far as it was looked at: {self._cursor} of {self._entries} entries since the start"
             return Check(id="journal", title="journal", state="ok", detail=detail, fix="palyra journal verify looks at all of it")
         return Check(id="journal", title="journal", state="ok", detail=f"{self._entries} entries, whole")
+
+
+def _way_back(folder: Path) -> str:
+    """The newest backup that verifies."""
+    kept = [path for path in folder.glob("*.db") if not path.name.startswith(_NO_BACKUPS)]
+    for path in sorted(kept, key=lambda each: each.stat().st_mtime_ns, reverse=True)[:_MOST_BACKUPS]:
+        try:
+            report = sqlite_files.inspect(path)
+        except (NotFound, Unavailable):
+            continue
+        if report.ok:
+            return f"the newest backup that verifies is {path.name}, with {report.entries} entries"
+    return "there is no backup that verifies"
 
 
 def _where(bad: Bad) -> str:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from palyra.domain.errors import Unavailable
 from palyra.domain.events import Domain
 from palyra.domain.hands import everyday
 from palyra.journal.database import Database
-from palyra.runtime import doctor_home, leftovers, orphans
+from palyra.runtime import doctor_home, leftovers, orphans, reserve
 from palyra.runtime.clock import Clock
 from palyra.runtime.watchdog import Finding, Healing, Moment, Remedy, Watchdog
 from palyra.tools.sandbox.watching import free
@@ -28,6 +29,8 @@ class ResourcesWatched:
         self._watchdog = watchdog
         # Marks of daemons before this one whose processes may still be there.
         self._dead: list[str] | None = None
+        # The disk was full, and there is not as much room yet as there should be.
+        self._full = False
 
     def begin(self) -> None:
         """Before anything is started that carries our mark."""
@@ -37,10 +40,12 @@ class ResourcesWatched:
             log.warning("the mark of this daemon's processes could not be kept: %s", error)
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
-        found = await everyday.do(self._look, self._watchdog.settings, moment.now_ms)
         trouble = self._db.trouble
-        if trouble is not None:
-            found.append(self._refused(trouble))
+        self._full |= trouble is not None and "disk is full" in str(trouble)
+        found = await everyday.do(self._look, self._watchdog.settings, moment.now_ms)
+        if self._full or trouble is not None:
+            # First: without room nothing can be recorded of the others.
+            found.insert(0, self._refused(trouble))
         return found
 
     def _look(self, settings: Healing, now_ms: int) -> list[Finding]:
@@ -48,21 +53,26 @@ class ResourcesWatched:
 
     # --- room ---------------------------------------------------------------------------------------------------------
 
-    def _refused(self, trouble: Exception) -> Finding:
-        """The store said no to the last that was written."""
-        full = "disk is full" in str(trouble)
+    def _refused(self, trouble: Exception | None) -> Finding:
+        """The store said no to the last that was written. A full disk is not over because what was set aside is used up."""
+        full = self._full
         return Finding(
             key="resource:full" if full else "resource:store",
             domain="resource" if full else "journal",
-            summary=f"the journal cannot be written: {trouble}",
+            summary=f"the journal cannot be written: {trouble or 'the disk was full, and has hardly any room'}",
             severity="critical",
-            fix="make room where the home folder lies" if full else "see what is wrong with the disk",
+            fix="make room where the home folder lies: what is under way waits, and goes on by itself"
+            if full
+            else "see what is wrong with the disk",
             remedies=(self._make_room(),),
         )
 
     def _room(self, settings: Healing) -> list[Finding]:
         left = free(str(self._home))
         if left >= settings.free_bytes:
+            self._full &= self._db.trouble is not None
+            if settings.mode == "auto" and left >= settings.free_bytes + reserve.BYTES:
+                self._set_aside()
             return []
         return [
             Finding(
@@ -72,13 +82,29 @@ class ResourcesWatched:
                 severity="error",
                 fix="make room, or move the home folder with PALYRA_HOME",
                 remedies=(self._make_room(),),
+                # One that is full is told of as that, and not twice.
+                certain=not self._full,
             )
         ]
 
+    def _set_aside(self) -> None:
+        try:
+            reserve.keep(self._home)
+        except OSError as error:
+            log.warning("no room could be set aside for a full disk: %s", error)
+
     def _make_room(self) -> Remedy:
+        """What is nobody's goes first. What was set aside is only for a disk that is full: it is what the rest is written with."""
+
         def clear() -> str:
-            removed = leftovers.remove(self._home, leftovers.unfinished(self._home, self._clock.now_ms()))
-            return f"{removed}; {doctor_home.fold(self._journal)}"
+            said = [leftovers.remove(self._home, leftovers.unfinished(self._home, self._clock.now_ms()))]
+            try:
+                said.append(doctor_home.fold(self._journal))
+            except Unavailable as error:
+                said.append(f"the journal's log could not be folded: {error.message}")
+            if self._full and free(str(self._home)) < reserve.BYTES and reserve.give_back(self._home):
+                said.append(f"gave back the {doctor_home.size(reserve.BYTES)} that were set aside for this")
+            return "; ".join(said)
 
         return Remedy("make room", partial(_on_thread, clear))
 
