@@ -123,8 +123,6 @@ SUITES_TOOLS = (
     _gives("test_error_handling", Result(text="This tool intentionally returns an error for testing", is_error=True)),
     _gives("test_logging_tool", Result(text="nothing is logged")),
     _gives("test_streaming_elicitation", Result(text="nobody is asked")),
-    Tool(
-        name="test_tool_with_progress", title="", description="", takes=Nothing, like="GET /v1/sessions", streams=_progress
-    ),
-    Tool(name="test_missing_capability", title="", description="", takes=Nothing, like="GET /v1/sessions", gives=_incapable),
-)  # fmt: skip
+    Tool(name="test_tool_with_progress", title="", description="a test", takes=Nothing, like="GET /v1/sessions", streams=_progress),
+    Tool(name="test_missing_capability", title="", description="a test", takes=Nothing, like="GET /v1/sessions", gives=_incapable),
+)

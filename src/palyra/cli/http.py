@@ -119,9 +119,17 @@ class Api:
 
     @contextmanager
     def open(
-        self, path: str, *, accept: str, last_id: str = "", on_socket: Callable[[socket.socket], None] | None = None
+        self,
+        path: str,
+        *,
+        accept: str,
+        last_id: str = "",
+        on_socket: Callable[[socket.socket], None] | None = None,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        checked: bool = True,
     ) -> Iterator[Any]:
-        """A response that is read while it comes."""
+        """A response that is read while it comes. With `data`, that is posted. Not `checked`: refusals are the caller's to read."""
         endpoint = self._find()
         connection = _connect(endpoint, _CONNECT_S)
         try:
@@ -131,10 +139,11 @@ class Api:
                 connection.sock.settimeout(_SILENCE_S)
                 if on_socket:
                     on_socket(connection.sock)
-                headers = _headers(endpoint, None) | {"Accept": accept}
-                connection.request("GET", path, headers=headers | ({"Last-Event-ID": last_id} if last_id else {}))
+                sent = _headers(endpoint, data) | {"Accept": accept} | dict(headers or {})
+                sent |= {"Last-Event-ID": last_id} if last_id else {}
+                connection.request("GET" if data is None else "POST", path, data, sent)
                 response = connection.getresponse()
-                if response.status != 200:
+                if checked and response.status != 200:
                     _check(response.status, response.read())
             except _BROKEN as error:
                 raise _unreachable(endpoint, error) from error
@@ -235,8 +244,24 @@ def _connect(endpoint: Endpoint, timeout_s: float) -> http.client.HTTPConnection
     if parts.scheme not in ("http", "https") or not host:
         raise errors.ConfigInvalid(f"{endpoint.url} is not an address such as http://127.0.0.1:7142")
     if parts.scheme == "https":
-        return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=ssl.create_default_context())
+        return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=_trust(endpoint))
     return http.client.HTTPConnection(host, port, timeout=timeout_s)
+
+
+def _trust(endpoint: Endpoint) -> ssl.SSLContext:
+    """The certificates we accept there. The daemon of this home names its own in a file that only its user can write."""
+    pinned = endpoint.certificate
+    try:
+        context = ssl.create_default_context(cafile=pinned or endpoint.authority or None)
+    except (OSError, ssl.SSLError) as error:
+        advice = (
+            "restart the daemon" if pinned else "PALYRA_CA names the PEM file of the daemon's authority: see `palyra tls export-ca`"
+        )
+        raise errors.ConfigInvalid(f"{pinned or endpoint.authority} holds no certificate that can be read: {advice}") from error
+    if pinned:
+        context.check_hostname = False
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
 
 
 def _headers(endpoint: Endpoint, data: bytes | None, media: str = _JSON) -> dict[str, str]:
@@ -246,6 +271,9 @@ def _headers(endpoint: Endpoint, data: bytes | None, media: str = _JSON) -> dict
 
 def _unreachable(endpoint: Endpoint, error: Exception) -> Unreachable:
     why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if isinstance(error, ssl.SSLCertVerificationError) and not endpoint.certificate:
+        advice = "get its authority with `palyra tls export-ca` on its machine and name the file in PALYRA_CA"
+        return Unreachable(f"the certificate of {endpoint.url} is not trusted ({error.verify_message.lower()}): {advice}")
     return Unreachable(f"no answer from {endpoint.url} ({str(why).lower()}): {endpoint.advice}")
 
 

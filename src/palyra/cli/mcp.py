@@ -17,7 +17,7 @@ from palyra.cli.state import State
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.tools.mcp.status import Pending, ServerStatus
 
-mcp = group("mcp", "MCP servers: list, show, accept, permit, restart, add, remove.", default="list")
+mcp = group("mcp", "MCP servers: list, show, accept, permit, restart, add, remove; and being one: serve.", default="list")
 _COLORS = {"ready": "green", "starting": "yellow", "waiting": "red", "failed": "red", "stopped": "red", "disabled": "dim"}
 _SHOWN_OF_CHANGE = 60
 
@@ -209,3 +209,10 @@ def _say(state: State, result: Any, text: str) -> None:
         state.out.json(result)
     else:
         state.out.line(text)
+
+
+@verb(mcp, "serve", help="Be an MCP server on standard input and output, for another agent: the daemon's own, see docs.")
+def serve(state: State) -> None:
+    from palyra.cli.mcp_stdio import Bridge
+
+    Bridge(state.api, sys.stdout.buffer).run(sys.stdin.buffer)
