@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from palyra.domain.errors import InvalidInput, LimitExceeded, NotFound, Unauthenticated
+from palyra.domain.events import AccessRefused, AccessWidened, AdminChanged
 from palyra.journal import tape
 from palyra.journal.database import Database
 from palyra.journal.sqlite import Sqlite
 from palyra.runtime.clock import Clock
-from palyra.transports import auth
+from palyra.transports import auth, limits
 from palyra.transports.auth import Access
+from palyra.transports.refusals import Refusals
 
 OWNER = "user:owner"
 
@@ -73,7 +75,8 @@ def test_what_happens_to_tokens_is_on_the_system_tape_once(tmp_path: Path) -> No
             with pytest.raises(NotFound):
                 await access.revoke(OWNER, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
             events = await db.read(lambda tx: tape.events_between(tx, "system:local", 1, 99))
-            return [(event.action, event.subject == token.token_id) for *_, event in events]  # type: ignore[union-attr]
+            changes = [event for *_, event in events if isinstance(event, AdminChanged)]
+            return [(event.action, event.subject == token.token_id) for event in changes]
 
     assert asyncio.run(scenario()) == [("created", True), ("revoked", True)]
 
@@ -145,3 +148,82 @@ def test_scopes_contain_those_below_them() -> None:
         False,
         False,
     ]
+
+
+# --- what the tape says of it -----------------------------------------------------------------------------------------
+
+
+async def told(db: Database, kind: type[AccessRefused] | type[AccessWidened]) -> list[object]:
+    events = await db.read(lambda tx: tape.events_between(tx, "system:local", 1, 999))
+    return [event for *_, event in events if isinstance(event, kind)]
+
+
+def test_wrong_tokens_are_on_the_tape_by_address_and_never_one_by_one(tmp_path: Path) -> None:
+    async def scenario() -> list[object]:
+        async with opened(tmp_path, HeldClock()) as (access, db):
+            for attempt in range(5):
+                with pytest.raises(Unauthenticated):
+                    access.identify(f"plr_wrong{attempt}", "192.0.2.7")
+            for number in range(100):
+                with pytest.raises(Unauthenticated):
+                    access.identify("plr_wrong", f"198.51.100.{number}")
+            await access.close()
+            return await told(db, AccessRefused)
+
+    first, *others = asyncio.run(scenario())
+    assert first == AccessRefused(address="192.0.2.7", attempts=1)
+    # Thirty-one more addresses have an entry each, all others share one; the first came again.
+    assert others[:31] == [AccessRefused(address=f"198.51.100.{number}", attempts=1) for number in range(31)]
+    assert others[31:] == [AccessRefused(address="192.0.2.7", attempts=4), AccessRefused(address="", attempts=69)]
+
+
+def test_who_goes_on_with_wrong_tokens_is_told_of_once_for_each_time_span() -> None:
+    async def scenario() -> list[list[AccessRefused]]:
+        recorded: list[list[AccessRefused]] = []
+        heard = asyncio.Event()
+
+        def record(events: list[AccessRefused]) -> None:
+            recorded.append(events)
+            heard.set()
+
+        refusals = Refusals(record, every_s=0.01)
+        for _ in range(2):
+            for _ in range(3):
+                refusals.note("192.0.2.7")
+            heard.clear()
+            await asyncio.wait_for(heard.wait(), 10)
+        refusals.close()
+        return recorded
+
+    recorded = asyncio.run(scenario())
+    assert [event.attempts for events in recorded for event in events] in ([1, 2, 3], [1, 2, 1, 2])
+
+
+def test_a_token_that_is_used_from_a_new_address_says_so_once(tmp_path: Path) -> None:
+    async def scenario() -> tuple[list[object], str]:
+        clock = HeldClock()
+        async with opened(tmp_path, clock) as (access, db):
+            secret, token = await access.mint(OWNER, "one", "viewer", principal=OWNER)
+            for address in ("127.0.0.1", "192.0.2.7", "192.0.2.8", "192.0.2.7"):
+                access.identify(secret, address)
+        async with opened(tmp_path, clock) as (access, db):
+            access.identify(secret, "192.0.2.8")
+            access.identify(secret, "192.0.2.9")
+            await access.mint(OWNER, "two", "viewer", principal=OWNER)
+            return await told(db, AccessWidened), token.token_id
+
+    widened, token_id = asyncio.run(scenario())
+    assert widened == [AccessWidened(token_id=token_id, address=f"192.0.2.{number}") for number in (7, 8, 9)]
+
+
+def test_an_address_of_ipv6_stands_for_its_network() -> None:
+    assert limits.seat("2001:db8:1:2:3:4:5:6") == limits.seat("2001:db8:1:2::99") == "2001:db8:1:2::/64"
+    assert limits.seat("::ffff:192.0.2.7") == limits.seat("192.0.2.7") == "192.0.2.7"
+    assert limits.seat("::1") == "::1"
+
+
+def test_wrong_tokens_of_endless_addresses_are_counted_in_bounded_memory() -> None:
+    failures = limits.Failures()
+    for number in range(10_000):
+        failures.note(str(number), b"x")
+    assert len(failures._by_address) <= 4_096

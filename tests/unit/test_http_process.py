@@ -13,7 +13,7 @@ import pytest
 from palyra.domain.errors import ConfigInvalid, Conflict
 from palyra.domain.redaction import Redactor
 from palyra.serve import files, logs, ollama
-from palyra.transports import listening
+from palyra.transports import exposure, listening
 
 KEY = "sk-proj-" + "Zq3vW8xT2mK9pL4nR7sB1cY6dF0gH5jA" * 2
 
@@ -34,9 +34,36 @@ def test_a_taken_port_names_the_process_that_has_it() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "palyra.example", ""])
-def test_only_loopback_can_be_listened_on(host: str) -> None:
-    with pytest.raises(ConfigInvalid):
+def test_without_tls_only_loopback_can_be_listened_on(host: str) -> None:
+    with pytest.raises(ConfigInvalid) as refused:
         listening.bind(host, 0)
+    assert refused.value.details["key"] in ("server.tls.enabled", "server.host")
+
+
+def test_with_tls_every_address_of_this_machine_can_be_listened_on() -> None:
+    with listening.bind("0.0.0.0", 0, tls=True) as listener:
+        assert listener.getsockname()[0] == "0.0.0.0"
+    with pytest.raises(ConfigInvalid):
+        listening.bind("palyra.example", 0, tls=True)
+
+
+def test_a_taken_udp_port_names_the_process_that_has_it() -> None:
+    with listening.bind_udp("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Conflict) as refused:
+            listening.bind_udp("127.0.0.1", port)
+        assert refused.value.details == {"port": port, "pid": os.getpid()}
+        assert "server.quic_port" in refused.value.message
+
+
+def test_the_daemon_is_called_by_what_it_listens_on() -> None:
+    local = {"localhost", "127.0.0.1", "::1"}
+    assert set(exposure.names_of("127.0.0.1", ())) == local
+    assert set(exposure.names_of("192.0.2.7", ("Box.Example",))) == {*local, "192.0.2.7", "box.example"}
+    everywhere = set(exposure.names_of("0.0.0.0", ()))
+    assert {*local, socket.gethostname().lower()} <= everywhere
+    assert "0.0.0.0" not in everywhere
+    assert exposure.called("0.0.0.0") == "127.0.0.1"
 
 
 def test_a_home_has_one_daemon_and_the_second_learns_of_the_first(tmp_path: Path) -> None:

@@ -72,15 +72,15 @@ def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, st
         if process.poll() is not None:
             raise Unreachable(f"the daemon ended while starting: {_last_words(home)}")
         found = discovery.running(home)
-        if found is not None and found.pid == process.pid and _ready(found.url):
+        if found is not None and found.pid == process.pid and _ready(found):
             return
         time.sleep(_POLL_S)
     raise Unreachable(f"the daemon was not ready after {_START_S:.0f} s: see {home / 'logs'}")
 
 
-def _ready(url: str) -> bool:
+def _ready(found: discovery.Running) -> bool:
     try:
-        Api(lambda: Endpoint(url, "", "")).request("GET", "/readyz", timeout_s=5)
+        Api(lambda: Endpoint(found.url, "", "", certificate=found.certificate)).request("GET", "/readyz", timeout_s=5)
     except PalyraError:
         return False
     return True

@@ -21,6 +21,8 @@ class Running(Struct, frozen=True):
     url: str
     started_ms: int = 0
     version: str = ""
+    # The file with the one certificate that it shows, if it has TLS.
+    certificate: str = ""
 
 
 class Endpoint(Struct, frozen=True):
@@ -28,6 +30,9 @@ class Endpoint(Struct, frozen=True):
     token: str
     # For the sentence when nobody answers there.
     advice: str
+    # Exactly this certificate is trusted, under any name; or those that this authority signed; else what the system trusts.
+    certificate: str = ""
+    authority: str = ""
 
 
 def running(home: Path) -> Running | None:
@@ -45,12 +50,13 @@ def running(home: Path) -> Running | None:
 def discover(home: Path, env: Mapping[str, str]) -> Endpoint:
     url = env.get("PALYRA_URL", "")
     if url:
-        return Endpoint(url.rstrip("/"), env.get("PALYRA_TOKEN") or _token(home), "check PALYRA_URL, or unset it")
+        token, authority = env.get("PALYRA_TOKEN") or _token(home), env.get("PALYRA_CA", "")
+        return Endpoint(url.rstrip("/"), token, "check PALYRA_URL, or unset it", authority=authority)
     found = running(home)
     if found is None:
         raise Unreachable(f"no daemon is running for {home}: start it with `palyra up`, or name another home with --home")
     advice = f"the daemon (pid {found.pid}) may have ended badly; start it with `palyra up`"
-    return Endpoint(found.url.rstrip("/"), env.get("PALYRA_TOKEN") or _token(home), advice)
+    return Endpoint(found.url.rstrip("/"), env.get("PALYRA_TOKEN") or _token(home), advice, certificate=found.certificate)
 
 
 def _token(home: Path) -> str:

@@ -62,3 +62,30 @@ def revoke(tx: Tx, token_id: str) -> Token:
 
 def used(tx: Tx, token_id: str) -> None:
     tx.run("UPDATE tokens SET used_ms = :now WHERE token_id = :token_id", now=tx.now_ms, token_id=token_id)
+
+
+def addresses(tx: Tx) -> list[tuple[str, str]]:
+    """Where tokens were used from, beyond this machine."""
+    return [(str(token_id), str(address)) for token_id, address in tx.all("SELECT token_id, address FROM token_addresses")]
+
+
+def seen_from(tx: Tx, token_id: str, address: str, *, most: int) -> bool:
+    """Remember the address of a token, and whether it is new. Of more than `most`, the oldest are forgotten."""
+    known = tx.one(
+        "SELECT 1 FROM token_addresses WHERE token_id = :token_id AND address = :address", token_id=token_id, address=address
+    )
+    if known:
+        return False
+    tx.run(
+        """DELETE FROM token_addresses WHERE token_id = :token_id AND address NOT IN (
+            SELECT address FROM token_addresses WHERE token_id = :token_id ORDER BY first_ms DESC LIMIT :keep)""",
+        token_id=token_id,
+        keep=most - 1,
+    )
+    tx.run(
+        "INSERT INTO token_addresses (token_id, address, first_ms) VALUES (:token_id, :address, :now)",
+        token_id=token_id,
+        address=address,
+        now=tx.now_ms,
+    )
+    return True

@@ -12,7 +12,7 @@ from msgspec import Struct
 from palyra import config
 from palyra.domain.errors import Conflict, PalyraError
 from palyra.domain.ids import OWNER
-from palyra.transports.auth import Access
+from palyra.transports.auth import LOCAL, Access
 
 _LOCK = "daemon.lock"
 _ADDRESS = "daemon.json"
@@ -20,12 +20,13 @@ _TOKEN = "owner.token"
 
 
 class Running(Struct, frozen=True):
-    """What daemon.json says."""
+    """What daemon.json says. `certificate`: the file with the one certificate that this daemon shows, if it shows one."""
 
     pid: int
     url: str
     started_ms: int
     version: str
+    certificate: str = ""
 
 
 @contextlib.contextmanager
@@ -59,11 +60,11 @@ def announced(home: Path, running: Running) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-async def ensure_owner_token(home: Path, access: Access) -> None:
-    """The local command line's token: made at the first start, and again whenever it is no longer good."""
+async def ensure_owner_token(home: Path, access: Access) -> str:
+    """The local command line's token: made at the first start, and again whenever it is no longer good. Its id."""
     path = home / _TOKEN
     with contextlib.suppress(OSError, PalyraError, UnicodeDecodeError):
-        access.identify(path.read_text("ascii").strip(), "local")
-        return
-    secret, _ = await access.mint(OWNER, "command line", "owner", principal=OWNER)
+        return access.identify(path.read_text("ascii").strip(), LOCAL).token_id
+    secret, token = await access.mint(OWNER, "command line", "owner", principal=OWNER)
     config.write_private(path, secret.encode() + b"\n")
+    return token.token_id

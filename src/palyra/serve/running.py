@@ -16,13 +16,15 @@ import palyra
 from palyra import app, config
 from palyra.app import Daemon
 from palyra.config import Loaded
+from palyra.config.schema import Server as ServerSettings
 from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
 from palyra.serve import files, logs, ollama
-from palyra.transports import listening
+from palyra.transports import exposure, listening
 from palyra.transports.auth import Access
+from palyra.transports.exposure import Exposure
 from palyra.transports.http.app import App
-from palyra.transports.http.calls import Parts
+from palyra.transports.http.calls import Headers, Parts
 from palyra.transports.http.guard import Guard
 from palyra.transports.http.server import HttpServer
 from palyra.transports.limits import Limits, Rates, Streams
@@ -46,7 +48,7 @@ def serve(home: Path, *, port: int | None = None, env: Mapping[str, str] | None 
     chosen_port = server.http_port if port is None else port
     with (
         files.locked(home),
-        listening.bind(server.host, chosen_port) as listener,
+        listening.bind(server.host, chosen_port, tls=server.tls.enabled) as listener,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
         runner.run(_serve(loaded, environment, listener, say or _to_stderr))
@@ -65,7 +67,8 @@ def _to_stderr(line: str) -> None:
 
 async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket, say: Say) -> None:
     chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
-    url = _url(listener)
+    exposed = _exposure(loaded.config.server)
+    url = _url(listener, secure=exposed.tls)
     redactor = Redactor(os.urandom(32))
     logs.start(loaded.home, loaded.config.log.level, lambda text: redactor.redact(text))
     async with AsyncExitStack() as stack:
@@ -75,13 +78,21 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
         redactor = daemon.redactor
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         await access.open()
-        await files.ensure_owner_token(loaded.home, access)
+        stack.push_async_callback(access.close)
+        local = await files.ensure_owner_token(loaded.home, access)
+        exposure.check_tokens(exposed, others=access.has_others(local))
+        await exposure.record(daemon.db, exposed)
+        certificates = daemon.certificates
+        tls = (
+            certificates.context(await certificates.serve(exposure.names_of(exposed.host, exposed.names))) if exposed.tls else None
+        )
         limits = _limits(loaded)
-        server = HttpServer(await http_app(daemon, access, limits, url, env), limits)
+        server = HttpServer(await http_app(daemon, access, limits, url, env), limits, tls)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
-        running = files.Running(os.getpid(), url, daemon.clock.now_ms(), palyra.__version__)
+        trust = str(certificates.served_file) if exposed.tls else ""
+        running = files.Running(os.getpid(), url, daemon.clock.now_ms(), palyra.__version__, trust)
 
         def ready() -> None:
             stack.enter_context(files.announced(loaded.home, running))
@@ -97,7 +108,7 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
         log.info("stopping")
 
 
-async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env: Mapping[str, str]) -> App:
+async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env: Mapping[str, str], *, quic_port: int = 0) -> App:
     """HTTP's view of the daemon."""
     settings = daemon.loaded.config.server
     streams = Streams(limits.streams)
@@ -155,15 +166,27 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         started_ms=daemon.clock.now_ms(),
         version=palyra.__version__,
     )
+    port = int(url.rpartition(":")[2])
     guard = Guard(
         access,
         Rates(limits.requests_per_second),
-        host=settings.host,
-        port=int(url.rpartition(":")[2]),
+        names=exposure.names_of(settings.host, settings.tls.names),
+        ports=(port, quic_port) if quic_port else (port,),
+        secure=settings.tls.enabled,
         allowed_hosts=settings.allowed_hosts,
         allowed_origins=settings.allowed_origins,
     )
-    return App(parts, guard, limits)
+    return App(parts, guard, limits, _always(settings, quic_port))
+
+
+def _always(settings: ServerSettings, quic_port: int) -> Headers:
+    """Headers that say how we are reached: by HTTPS alone, if the certificate is one that browsers know; by HTTP/3 too."""
+    found: Headers = ()
+    if settings.tls.cert:
+        found += ((b"strict-transport-security", b"max-age=31536000"),)
+    if settings.tls.enabled and quic_port:
+        found += ((b"alt-svc", b'h3=":%d"; ma=86400' % quic_port),)
+    return found
 
 
 def _restart_soon(port: int) -> None:
@@ -185,9 +208,22 @@ def _limits(loaded: Loaded) -> Limits:
     )
 
 
-def _url(listener: socket.socket) -> str:
+def _exposure(server: ServerSettings) -> Exposure:
+    return Exposure(
+        host=server.host,
+        tls=server.tls.enabled,
+        own_files=bool(server.tls.cert),
+        names=server.tls.names,
+        allowed_hosts=server.allowed_hosts,
+        allowed_origins=server.allowed_origins,
+    )
+
+
+def _url(listener: socket.socket, *, secure: bool) -> str:
+    """How programs on this machine call us."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    host = exposure.called(host)
+    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _banner(daemon: Daemon, url: str, access: Access) -> list[str]:

@@ -3,20 +3,23 @@
 Every valid token is known in memory, so that checking one costs no query and revoking one takes effect at once.
 """
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 from msgspec import Struct
 
 from palyra.domain.errors import InvalidInput, LimitExceeded, Unauthenticated
-from palyra.domain.events import AdminChanged
-from palyra.domain.ids import SYSTEM_TAPE
+from palyra.domain.events import AccessRefused, AccessWidened, AdminChanged
+from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
 from palyra.journal import tape, tokens
 from palyra.journal.database import Database, Tx
 from palyra.journal.tokens import Token, TokenScope
 from palyra.runtime.clock import Clock
 from palyra.transports.limits import Failures
+from palyra.transports.refusals import Refusals
 
 PREFIX = "plr_"
 LOGIN_MS = 10 * 60_000
@@ -24,6 +27,11 @@ BROWSER_MS = 30 * 24 * 3_600_000
 _USED_EVERY_MS = 60_000
 _MOST_CODES = 64
 _LONGEST_NAME = 100
+_BROWSER = "browser"
+_MOST_ADDRESSES = 64
+# The daemon itself, looking at its own token's file.
+LOCAL = "local"
+_HERE = frozenset({LOCAL, "127.0.0.1", "::1", "unknown"})
 # What a scope may do includes what those below it may; connectors and workers have surfaces of their own.
 _RANK: dict[TokenScope, int] = {"owner": 3, "operator": 2, "viewer": 1, "connector": 0, "worker": 0}
 
@@ -50,11 +58,27 @@ class Access:
         self._codes: dict[bytes, _Code] = {}
         self._used_ms: dict[str, int] = {}
         self._failures = Failures()
+        self._refusals = Refusals(self._refused)
+        self._recording: asyncio.Future[Any] | None = None
+        # Addresses beyond this machine, by token, that the tape knows of.
+        self._seen: dict[str, set[str]] = {}
         # Told the token's id when it stops being good, so that what was opened with it can be closed.
         self.on_revoked: Callable[[str], None] = lambda token_id: None
 
     async def open(self) -> None:
         self._tokens = dict(await self._db.read(tokens.valid))
+        for token_id, address in await self._db.read(tokens.addresses):
+            self._seen.setdefault(token_id, set()).add(address)
+
+    async def close(self) -> None:
+        """What was counted is on the tape when this returns."""
+        self._refusals.close()
+        if self._recording is not None:
+            await asyncio.wait([self._recording])
+
+    def has_others(self, local: str) -> bool:
+        """Whether somebody made a token, beside the command line's here and what browsers have."""
+        return any(token.token_id != local and token.name != _BROWSER for token in self._tokens.values())
 
     # --- tokens -------------------------------------------------------------------------------------------------------
 
@@ -63,17 +87,42 @@ class Access:
         digest = digest_of(secret)
         token = self._tokens.get(digest)
         if token is None:
-            self._failures.note(address, digest)
+            self._refuse(address, digest)
             raise Unauthenticated("this token is not valid: it is mistyped, or it was revoked; see `palyra token create`")
         now = self._clock.now_ms()
         if 0 < token.expires_ms <= now:
             del self._tokens[digest]
             self.on_revoked(token.token_id)
+            self._refuse(address, digest)
             raise Unauthenticated("this token has expired: log in again, or see `palyra token create`")
         if now - self._used_ms.get(token.token_id, 0) > _USED_EVERY_MS:
             self._used_ms[token.token_id] = now
             self._db.write(lambda tx: tokens.used(tx, token.token_id))
+        if address not in _HERE and address not in self._seen.get(token.token_id, ()):
+            self._widen(token, address)
         return token
+
+    def _widen(self, token: Token, address: str) -> None:
+        """Used from an address that is new for it: that is on the tape, once for each."""
+        seen = self._seen.setdefault(token.token_id, set())
+        if len(seen) >= _MOST_ADDRESSES:
+            seen.clear()
+        seen.add(address)
+        event = AccessWidened(token_id=token.token_id, address=address)
+
+        def step(tx: Tx) -> None:
+            if tokens.seen_from(tx, token.token_id, address, most=_MOST_ADDRESSES):
+                tape.append(tx, SYSTEM_TAPE, token.principal, [event])
+
+        self._db.write(step)
+
+    def _refuse(self, address: str, digest: bytes) -> None:
+        if address != LOCAL:
+            self._refusals.note(address)
+        self._failures.note(address, digest)
+
+    def _refused(self, events: list[AccessRefused]) -> None:
+        self._recording = self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, events))
 
     async def mint(self, by: str, name: str, scope: TokenScope, *, principal: str, expires_ms: int = 0) -> tuple[str, Token]:
         """A new token and its secret, which is known to nobody else from now on."""
@@ -138,6 +187,6 @@ class Access:
         found = self._codes.pop(digest, None)
         now = self._clock.now_ms()
         if found is None or found.expires_ms <= now:
-            self._failures.note(address, digest)
+            self._refuse(address, digest)
             raise Unauthenticated("this login link was used already or is older than ten minutes: get a new one with `palyra up`")
-        return await self.mint(found.principal, "browser", "owner", principal=found.principal, expires_ms=now + BROWSER_MS)
+        return await self.mint(found.principal, _BROWSER, "owner", principal=found.principal, expires_ms=now + BROWSER_MS)

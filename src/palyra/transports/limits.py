@@ -1,9 +1,11 @@
 """How much one caller may ask for: requests per second, wrong tokens, open streams. Every limit is kept per caller and bounded."""
 
 import asyncio
+import ipaddress
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -11,6 +13,22 @@ from palyra.domain.errors import LimitExceeded
 
 # Callers remembered at once; beyond that, those who have been quiet are forgotten.
 _MOST_CALLERS = 4_096
+
+
+@lru_cache(maxsize=1_024)
+def _seat_6(address: str) -> str:
+    try:
+        found = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return address if found.is_loopback else str(ipaddress.IPv6Network((found, 64), strict=False))
+
+
+def seat(address: str) -> str:
+    """Where a caller sits, for counting: whoever has an IPv6 address has a whole network of them."""
+    return _seat_6(address) if ":" in address else address
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -72,6 +90,9 @@ class Failures:
         self._by_address[address] = (since, tried)
         if len(self._by_address) > _MOST_CALLERS:
             self._by_address = {key: value for key, value in self._by_address.items() if now - value[0] <= self._window_s}
+            # All of them within the same minute: who came first has been counted for longest.
+            while len(self._by_address) > _MOST_CALLERS:
+                del self._by_address[next(iter(self._by_address))]
         if digest in tried:
             return
         if len(tried) >= self._most:

@@ -91,7 +91,7 @@ async def revoke_token(call: Call[Nothing, Nothing]) -> Answer:
 
 async def login_link(call: Call[Nothing, Nothing]) -> Answer:
     code = call.parts.access.login_code(call.principal)
-    return ok(LoginLink(f"{call.parts.url}/login?code={code}"))
+    return ok(LoginLink(f"{_base(call)}/login?code={code}"))
 
 
 async def login(call: Call[Login, Nothing]) -> Answer:
@@ -105,18 +105,33 @@ async def login(call: Call[Login, Nothing]) -> Answer:
     cookie, key = split(secret)
     # What stands behind a # is for the page: it is never sent to a server.
     location = f"/#key={key}".encode()
-    return Answer(303, headers=((b"location", location), (b"set-cookie", _cookie(cookie, BROWSER_MS // 1000))))
+    return Answer(303, headers=((b"location", location), (b"set-cookie", _cookie(call, cookie, BROWSER_MS // 1000))))
 
 
 async def logout(call: Call[Nothing, Nothing]) -> Answer:
     """End the browser's session. A token that was made for a program stays good: it is revoked by its id."""
     if call.by_cookie:
         await call.parts.access.revoke(call.principal, call.token.token_id)
-    return Answer(204, headers=((b"set-cookie", _cookie("", 0)),))
+    return Answer(204, headers=((b"set-cookie", _cookie(call, "", 0)),))
 
 
-def _cookie(value: str, seconds: int) -> bytes:
-    return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}".encode()
+def _cookie(call: Call[Any, Any], value: str, seconds: int) -> bytes:
+    secure = "; Secure" if _has_tls(call) else ""
+    return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}".encode()
+
+
+def _base(call: Call[Any, Any]) -> str:
+    """Where the caller reaches us. With TLS of our own they may be elsewhere: then by the name that they used, on HTTP's port."""
+    if not _has_tls(call):
+        return call.parts.url
+    name = call.headers[b"host"].decode("latin-1")
+    if not name.endswith("]"):
+        name = name.rpartition(":")[0] or name
+    return f"https://{name}:{call.parts.url.rpartition(':')[2]}"
+
+
+def _has_tls(call: Call[Any, Any]) -> bool:
+    return call.parts.url.startswith("https:")
 
 
 # --- policy -----------------------------------------------------------------------------------------------------------

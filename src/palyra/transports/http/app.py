@@ -17,13 +17,15 @@ from palyra.transports.http.routes import Endpoint, Gives, Route, Table
 from palyra.transports.http.streams import headers_of, place, send_answer, send_stream
 from palyra.transports.http.watching import cursor_for
 from palyra.transports.http.websocket import WS_PATH, Conversation
-from palyra.transports.limits import Limits
+from palyra.transports.limits import Limits, seat
 
 log = logging.getLogger("palyra.http")
 
 
 class App:
-    def __init__(self, parts: Parts, guard: Guard, limits: Limits) -> None:
+    def __init__(self, parts: Parts, guard: Guard, limits: Limits, always: Headers = ()) -> None:
+        """`always`: headers of every answer."""
+        self._always = always
         self.parts = parts
         self.guard = guard
         self.limits = limits
@@ -65,13 +67,14 @@ class App:
         begun = time.perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         label = "unknown"
-        extra: Headers = ()
+        extra = self._always
         try:
             self._check(scope, headers)
-            extra = _cors(self.guard.foreign_origin(headers))
-            if extra and scope["method"] == "OPTIONS":
-                await send_answer(send, Answer(204, headers=_PREFLIGHT), extra)
-                return
+            if allowed := _cors(self.guard.foreign_origin(headers)):
+                extra = (*allowed, *extra)
+                if scope["method"] == "OPTIONS":
+                    await send_answer(send, Answer(204, headers=_PREFLIGHT), extra)
+                    return
             endpoint, path = self._find(scope["path"], scope["method"])
             label = endpoint.label
             call = await self._call(endpoint, path, scope, headers, receive)
@@ -201,7 +204,7 @@ async def _deny(scope: Scope, send: Send, outcome: Answer) -> None:
 
 def _address(scope: Scope) -> str:
     client = scope.get("client")
-    return str(client[0]) if client else "unknown"
+    return seat(str(client[0])) if client else "unknown"
 
 
 def _refusal(error: PalyraError) -> Answer:

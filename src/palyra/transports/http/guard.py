@@ -16,17 +16,26 @@ COOKIE = "palyra_session"
 # by our pages, which no page of another port can look into.
 KEY_HEADER = b"x-palyra-key"
 _KEY_QUERY = b"key="
-_ALWAYS = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Guard:
     def __init__(
-        self, access: Access, rates: Rates, *, host: str, port: int, allowed_hosts: Sequence[str], allowed_origins: Sequence[str]
+        self,
+        access: Access,
+        rates: Rates,
+        *,
+        names: Sequence[str],
+        ports: Sequence[int],
+        secure: bool,
+        allowed_hosts: Sequence[str],
+        allowed_origins: Sequence[str],
     ) -> None:
+        """`secure`: HTTP has TLS here, so that every page of ours has too."""
         self._access = access
         self._rates = rates
-        names = {*_ALWAYS, f"[{host}]" if ":" in host else host}
-        own = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
+        self._schemes = (b"https://",) if secure else (b"http://", b"https://")
+        hosts = {f"[{name}]" if ":" in name else name for name in names}
+        own = {f"{host}:{port}" for host in hosts for port in ports} | (hosts if (443 if secure else 80) in ports else set())
         self._hosts = frozenset(each.lower().encode() for each in (*own, *allowed_hosts))
         self._origins = frozenset(each.rstrip("/").lower().encode() for each in allowed_origins)
 
@@ -56,7 +65,7 @@ class Guard:
             return
         host = headers[b"host"].lower()
         lowered = origin.lower()
-        if lowered not in (b"http://" + host, b"https://" + host) and lowered not in self._origins:
+        if lowered not in [scheme + host for scheme in self._schemes] and lowered not in self._origins:
             raise Forbidden(
                 f"pages of {origin[:100].decode('latin-1')!r} may not do this: add the origin to server.allowed_origins if you "
                 "trust it",

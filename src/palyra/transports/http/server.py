@@ -7,6 +7,7 @@ It also looks ten times a second whether it is to end and what time it is: ours 
 import asyncio
 import contextlib
 import socket
+import ssl
 import time
 from collections.abc import Callable, Generator
 from email.utils import formatdate
@@ -21,6 +22,7 @@ from palyra.transports.http.app import App
 from palyra.transports.http.errors import BodyTooSlow, TooManyHeaders, body_of, status_of
 from palyra.transports.http.streams import headers_of
 from palyra.transports.limits import Limits
+from palyra.transports.listening import BACKLOG
 
 _HEADER_BYTES = 64 << 10
 _KEEP_ALIVE_S = 30
@@ -95,7 +97,8 @@ class Protocol(HttpToolsProtocol):
             lines += [name, b": ", value, b"\r\n"]
         self.transport.write(b"".join((*lines, b"connection: close\r\n\r\n", body)))
         # Closing with unread data resets the connection, and the client never learns why: what still comes is thrown away.
-        self.transport.write_eof()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
         self.loop.call_later(_LINGER_S, self.transport.close)
 
 
@@ -109,18 +112,27 @@ def _websocket(**options: Any) -> asyncio.Protocol:
 class HttpServer(Server):
     """Serves an App on a socket until it is told to stop. Signals are not its business."""
 
-    def __init__(self, app: App, limits: Limits) -> None:
+    def __init__(self, app: App, limits: Limits, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(_config(app, limits))
         self._app = app
+        self._tls = tls
+        self._header_s = limits.header_s
         self._stopping = asyncio.Event()
 
     async def run_on(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
         self.lifespan = self.config.lifespan_class(self.config)
-        await self.startup(sockets=[listener])
+        handshake_s = self._header_s if self._tls else None
+        server = await asyncio.get_running_loop().create_server(
+            self._protocol, sock=listener, backlog=BACKLOG, ssl=self._tls, ssl_handshake_timeout=handshake_s
+        )
+        self.servers, self.started = [server], True
         on_ready()
         await self._stopping.wait()
         self._app.close()
         await self.shutdown(sockets=[listener])
+
+    def _protocol(self) -> asyncio.Protocol:
+        return self.config.http_protocol_class(config=self.config, server_state=self.server_state, app_state={})  # type: ignore[call-arg]
 
     def stop(self) -> None:
         """Stop accepting, end streams, answer what is being asked; asked twice, drop everything."""
