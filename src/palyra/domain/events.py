@@ -49,6 +49,8 @@ Administered = Literal[
 Severity = Literal["info", "warning", "error", "critical"]
 Domain = Literal["run", "task", "browser", "artifact", "approval", "connector", "worker", "journal", "resource"]
 TriedResult = Literal["begun", "done", "failed"]
+LeftBecause = Literal["lost", "closed", "revoked", "replaced"]
+RefusedWorker = Literal["certificate", "revoked", "code", "version", "double", "late_result", "not_its_call", "message"]
 NoticeAbout = Literal["approval", "budget", "incident", "schedule", "learning", "daemon", "channel"]
 
 
@@ -818,14 +820,14 @@ class WorkerLeft(Event, frozen=True, kw_only=True, tag="worker.left"):
     """A worker is away. Lost: its leases are over, and the calls that it held are in doubt."""
 
     worker: str
-    why: Literal["lost", "closed", "revoked", "replaced"]
+    why: LeftBecause
     calls: tuple[CallId, ...] = ()
 
 
 class WorkerRefused(Event, frozen=True, kw_only=True, tag="worker.refused"):
     """Somebody who would be a worker, or a word of one, was turned away. `times`: so often since it was last said."""
 
-    why: Literal["certificate", "revoked", "code", "version", "double", "late_result", "not_its_call", "message"]
+    why: RefusedWorker
     worker: str = ""
     address: str = ""
     call_id: CallId | None = None

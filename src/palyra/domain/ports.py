@@ -41,7 +41,13 @@ class CallContext(Struct, frozen=True, kw_only=True):
     call_id: str
     workspace: str
     key: str = ""
+    # How often it has been started, this time included.
+    attempt: int = 1
     progress: Callable[[str], None] = lambda text: None
+
+
+class InDoubt(Exception):
+    """Raised by a tool that cannot know whether its call happened: whoever did it is gone. The call is settled by its effect."""
 
 
 class Tool(Protocol):

@@ -28,7 +28,7 @@ from palyra.domain.events import (
 )
 from palyra.domain.ids import ApprovalId, CallId
 from palyra.domain.labels import Label
-from palyra.domain.ports import CallContext
+from palyra.domain.ports import CallContext, InDoubt
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Outcome, Preview, Scope, ToolResult
 from palyra.domain.verdicts import Origin
@@ -43,6 +43,7 @@ from palyra.runtime.judging import Judged, Judging
 from palyra.runtime.working import Interrupted, Working
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.checkpoints import Reversible
+from palyra.tools.remote import RemoteTool
 
 PURE_AT_ONCE = 4
 LARGE_RESULT = 8 << 10
@@ -153,7 +154,7 @@ class ToolFlow:
         """Run started pure calls together, a few at a time. An interrupt ends those that are not done."""
         slots = asyncio.Semaphore(PURE_AT_ONCE)
 
-        async def one(call: CallProgress) -> ToolFinished:
+        async def one(call: CallProgress) -> ToolFinished | None:
             async with slots:
                 return await self._execute(run, call)
 
@@ -190,8 +191,8 @@ class ToolFlow:
         """What takes the call back, if it can be taken back. None: the call must not start, and its result says why."""
         try:
             tool, arguments = self._parsed(call)
-            if tool.spec.effect != "reversible":
-                return b""
+            if tool.spec.effect != "reversible" or isinstance(tool, RemoteTool):
+                return b""  # A worker takes its own, of files that only it has.
             return await self._checkpoints.take(cast("Reversible", tool), arguments, run.workspace, call.call.id)
         except Unavailable:
             raise
@@ -204,8 +205,8 @@ class ToolFlow:
         tool, arguments, _ = self._catalogue.parse(call.call.tool, call.arguments)
         return tool, arguments
 
-    async def _execute(self, run: Working, call: CallProgress) -> ToolFinished:
-        """Execute a call that is on the tape as started, and put its result there."""
+    async def _execute(self, run: Working, call: CallProgress, *, resume: bool = False) -> ToolFinished | None:
+        """Execute a call that is on the tape as started, and put its result there. None: it is in doubt what came of it."""
         began = self._clock.now_ms()
         try:
             tool, arguments = self._parsed(call)
@@ -214,32 +215,39 @@ class ToolFlow:
             gone = _ended(call, "error", self._redactor.redact(error.message))
             await run.append(gone)
             return gone
-        context = CallContext(
+        work = asyncio.ensure_future(self._run_tool(tool, arguments, self._context(run, call), resume=resume))
+        try:
+            result = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.cancel()
+            done, _ = await asyncio.wait([work], timeout=_LAST_WORDS_S)
+            if done and not work.cancelled() and (late := work.result()) is not None:
+                # It finished in the same moment: what it did is recorded, not guessed.
+                await self._finish(run, call, tool, late, began)
+            raise
+        return await self._finish(run, call, tool, result, began) if result is not None else None
+
+    def _context(self, run: Working, call: CallProgress) -> CallContext:
+        return CallContext(
             principal=run.principal,
             session_id=run.session_id,
             run_id=run.run_id,
             call_id=call.call.id,
             workspace=run.workspace,
             key=call.call.id,
+            attempt=max(1, call.attempts),
             progress=lambda text: self._progress(run, call.call.id, text),
         )
-        work = asyncio.ensure_future(self._run_tool(tool, arguments, context))
-        try:
-            result = await asyncio.shield(work)
-        except asyncio.CancelledError:
-            work.cancel()
-            done, _ = await asyncio.wait([work], timeout=_LAST_WORDS_S)
-            if done and not work.cancelled():
-                # It finished in the same moment: what it did is recorded, not guessed.
-                await self._finish(run, call, tool, work.result(), began)
-            raise
-        return await self._finish(run, call, tool, result, began)
 
-    async def _run_tool(self, tool: TypedTool, arguments: Arguments, context: CallContext) -> ToolResult:
+    async def _run_tool(self, tool: TypedTool, arguments: Arguments, context: CallContext, *, resume: bool) -> ToolResult | None:
         limit = tool.spec.limits.time_ms / 1000
         try:
             async with asyncio.timeout(limit):
+                if resume and isinstance(tool, RemoteTool):
+                    return await tool.resume(arguments, context)
                 return await tool.execute(arguments, context)
+        except InDoubt:
+            return None
         except TimeoutError:
             return ToolResult(outcome="timeout", text=f"{tool.spec.name} took longer than {limit:g} s and was stopped")
         except PalyraError as error:
@@ -255,7 +263,7 @@ class ToolFlow:
         # Pages of an artifact are never turned into artifacts again.
         large = len(body) > LARGE_RESULT and tool.spec.name != "artifact.read"
         attestation = Attestation(
-            executor="daemon:local",
+            executor=tool.executor if isinstance(tool, RemoteTool) else "daemon:local",
             tier=tool.spec.tier,
             policy_version=call.decided.policy_version if call.decided else "",
             input_sha256=sha256(msgspec.json.encode(call.arguments)).hexdigest(),
@@ -283,6 +291,8 @@ class ToolFlow:
                 artifact_id = workspace.keep_artifact(tx, run.session_id, body, "text/plain; charset=utf-8")
                 final = msgspec.structs.replace(final, text=summary(text, len(body), artifact_id), artifact=artifact_id)
             tape.append(tx, run.session_id, run.principal, [final], run.run_id)
+            if isinstance(tool, RemoteTool):
+                tool.settled(tx, call.call.id)
             return final
 
         # What was done is not done again because the store refuses to hear of it.
@@ -303,6 +313,8 @@ class ToolFlow:
     async def settle(self, run: Working, call_id: str) -> None:
         """A call began and its result is not on the tape. What that means depends on its declared effect."""
         call = run.call(call_id)
+        if self._elsewhere(call) is not None and await self._taken_up(run, call):
+            return
         match call.proposed.effect if call.proposed else "once":
             case "pure":
                 if await self._held_back(run, call, "denied"):
@@ -323,11 +335,37 @@ class ToolFlow:
             case "once":
                 await self._ask_what_happened(run, call)
 
+    def _elsewhere(self, call: CallProgress) -> RemoteTool | None:
+        """The call's tool, if it is a worker's that there still is."""
+        try:
+            tool, _ = self._parsed(call)
+        except PalyraError:
+            return None
+        return tool if isinstance(tool, RemoteTool) else None
+
+    async def _taken_up(self, run: Working, call: CallProgress) -> bool:
+        """Whether a worker still had the call, or never got it: then it has come to its end, and was not begun twice."""
+        run.in_effect = True
+        try:
+            return await self._execute(run, call, resume=True) is not None
+        finally:
+            run.in_effect = False
+
+    async def _put_back(self, run: Working, call: CallProgress) -> Sequence[FileChange]:
+        """What a reversible call changed, as it was before. Conflict, and nothing is changed, if that cannot be done safely."""
+        tool = self._elsewhere(call)
+        if tool is None:
+            sealed = await self._db.read(lambda tx: workspace.checkpoint(tx, call.call.id))
+            return await self._checkpoints.restore(sealed, run.workspace, call.call.id)
+        try:
+            return await tool.roll_back(self._context(run, call))
+        except PalyraError as error:
+            raise Conflict(error.message) from error
+
     async def _roll_back(self, run: Working, call: CallProgress) -> None:
         """Put the files back as they were before the call, and say so: the call is then ready to run again."""
-        sealed = await self._db.read(lambda tx: workspace.checkpoint(tx, call.call.id))
         try:
-            changes = await self._checkpoints.restore(sealed, run.workspace, call.call.id)
+            changes = await self._put_back(run, call)
         except Conflict:
             # Somebody changed the files since: nobody's work is overwritten without asking.
             await self._ask_what_happened(run, call)
@@ -337,7 +375,7 @@ class ToolFlow:
 
     async def _ask_what_happened(self, run: Working, call: CallProgress) -> None:
         if run.progress.accepted.origin in _UNATTENDED:
-            text = "the daemon stopped while this ran: whether it happened is unknown, and it was not repeated"
+            text = f"{_who_stopped(call)} while this ran: whether it happened is unknown, and it was not repeated"
             await run.append(_ended(call, "unknown", text))
             return
         arguments = msgspec.json.encode(call.arguments).decode()
@@ -346,7 +384,7 @@ class ToolFlow:
             call_id=call.call.id,
             tool=call.call.tool,
             about="in_doubt",
-            preview=Preview("text", f"{call.call.tool} was running when the daemon stopped", arguments),
+            preview=Preview("text", f"{call.call.tool} was running when {_who_stopped(call)}", arguments),
             risk="high",
             why="it cannot be known whether it happened: say that it happened, run it again, or skip it",
             # Nobody is hurried into guessing.
@@ -359,6 +397,15 @@ class ToolFlow:
             _record_request(tx, run, origin, request, appended)
 
         await self._db.write(step)
+
+
+def _who_stopped(call: CallProgress) -> str:
+    worker, slash, _ = call.call.tool.partition("/")
+    return (
+        f"the daemon stopped, or lost its {worker.replace(':', ' ')},"
+        if slash and worker.startswith("worker:")
+        else "the daemon stopped"
+    )
 
 
 def _record_start(tx: Tx, run: Working, call: CallProgress, sealed: bytes) -> None:

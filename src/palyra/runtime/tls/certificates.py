@@ -205,13 +205,13 @@ class Certificates:
 
         above = self._ensure_authority()
         kept = _split(self._file)
-        if kept is not None and not anew and self._still_good(kept, above):
+        if kept is not None and not anew and self._still_good(kept, above, self._names):
             return kept
         pair = authority.issue_server(above, self._names, self._clock.now_ms())
         self._keep(self._file, pair.together)
         return pair
 
-    def _still_good(self, pair: "Pair", above: "Pair") -> bool:
+    def _still_good(self, pair: "Pair", above: "Pair", names: Sequence[str]) -> bool:
         from palyra.runtime.tls import authority
 
         try:
@@ -220,7 +220,7 @@ class Certificates:
         except (ValueError, TypeError, PalyraError):
             return False
         fresh = found.expires_ms - self._clock.now_ms() > RENEW_BEFORE_MS
-        return fits and fresh and set(self._names) <= set(found.names)
+        return fits and fresh and set(names) <= set(found.names)
 
     async def _authority(self) -> "Pair":
         return await everyday.do(self._ensure_authority)
@@ -244,6 +244,26 @@ class Certificates:
         return pair
 
     # --- workers' -----------------------------------------------------------------------------------------------------
+
+    async def for_workers(self, name: str) -> Path:
+        """The file with what the daemon shows to workers, who know it by this name and by its authority, not by an address."""
+        async with self._one_at_a_time:
+            above = await self._authority()
+            await self._record(SYSTEM, "authority", _facts(above))
+            pair = await everyday.do(self._of_link, above, name)
+            await self._record(SYSTEM, "server", _facts(pair))
+        return self._folder / "workers.pem"
+
+    def _of_link(self, above: "Pair", name: str) -> "Pair":
+        from palyra.runtime.tls import authority
+
+        path = self._folder / "workers.pem"
+        kept = _split(path)
+        if kept is not None and self._still_good(kept, above, (name,)):
+            return kept
+        pair = authority.issue_server(above, (name,), self._clock.now_ms())
+        self._keep(path, pair.together)
+        return pair
 
     async def issue_worker(self, by: str, name: str, request: str = "") -> Issued:
         """A certificate by which a worker is known as `worker:name`. With a signing request, the key is the worker's own."""

@@ -1,0 +1,209 @@
+"""Giving calls to workers and taking what comes of them.
+
+The rule: no effect is lost and none is doubled. A call is leased before it is sent, and a worker writes down that it begins before
+it does. So what a worker does not have was never begun and may be sent again; what it has is waited for; and what it lost while it
+ran, or brings after its lease, is in doubt.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from palyra.domain.errors import Conflict, Forbidden, InvalidInput, Unavailable
+from palyra.domain.events import FileChange, ToolFinished
+from palyra.domain.ports import CallContext, InDoubt
+from palyra.domain.workers import Assign, Cancel, Finished, RollBack, RolledBack, Settled, Shipped, Want
+from palyra.journal import workers
+from palyra.journal.database import Appended, Database, Tx
+from palyra.journal.workers import Lease
+from palyra.runtime.clock import Clock
+from palyra.runtime.workers.presence import Presence
+from palyra.runtime.workers.station import Fetching, Held, Station
+from palyra.tools.remote import Errand
+from palyra.tools.sandbox.command import STRENGTH
+from palyra.tools.shipping import digest
+
+# How long a call waits for a worker that is not there.
+_WAIT_S = 10.0
+_ROLL_BACK_S = 60.0
+
+
+class Crew:
+    def __init__(self, db: Database, clock: Clock, presence: Presence, *, wait_s: float = _WAIT_S) -> None:
+        self._db = db
+        self._clock = clock
+        self._presence = presence
+        self._wait_s = wait_s
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    async def perform(self, worker: str, errand: Errand, context: CallContext, *, resume: bool) -> Finished:
+        station = self._presence.station(worker)
+        held = station.held.get(context.call_id)
+        if held is None:
+            before = await self._db.read(lambda tx: workers.find_lease(tx, context.call_id))
+            if before is not None and (before.state == "held" or (resume and before.attempt >= context.attempt)):
+                raise InDoubt
+            await self._ready(station, errand)
+            held = await self._claim(station, errand, context)
+        elif held.done.done() and held.done.exception() is not None:
+            raise InDoubt
+        held.progress = context.progress
+        if held.assign is None:
+            _prepare(held, errand)
+        if held.absent:
+            station.assign(held)
+        try:
+            return await asyncio.shield(held.done)
+        except asyncio.CancelledError:
+            if not self._presence.halting:
+                self._give_up(station, held)
+            raise
+
+    async def _ready(self, station: Station, errand: Errand) -> None:
+        """Wait until the worker is there and has a free place; a clear error if it cannot do this at all."""
+        while True:
+            await self._connected(station)
+            if station.draining or station.leaving or self._presence.halting:
+                raise Unavailable(f"the worker {station.name} takes nothing new: it is being drained, or ends")
+            if station.free:
+                break
+            await station.changed.wait()
+        hello = station.hello
+        assert hello is not None
+        if errand.tool not in hello.tools:
+            raise Unavailable(f"the worker {station.name} does not offer {errand.tool} any more")
+        if STRENGTH.index(hello.tier) < STRENGTH.index(errand.tier):
+            raise Forbidden(
+                f"{errand.tool} needs sandbox tier {errand.tier}, and the worker {station.name} gives tier {hello.tier}"
+            )
+
+    async def _connected(self, station: Station) -> None:
+        if station.link is not None:
+            return
+        try:
+            async with asyncio.timeout(self._wait_s):
+                while station.link is None:
+                    await station.changed.wait()
+        except TimeoutError:
+            raise Unavailable(
+                f"the worker {station.name} is not connected: start `palyra worker run` there, or use another tool"
+            ) from None
+
+    async def _claim(self, station: Station, errand: Errand, context: CallContext) -> Held:
+        held = Held(context.call_id, context.attempt, context.run_id, context.session_id, errand.tool)
+        held.since_ms = self._clock.now_ms()
+        lease = Lease(held.call_id, station.name, held.attempt, held.session_id, held.run_id, held.tool, "held", held.since_ms, 0)
+        # In its place before it is durable, so that two do not take the last free one.
+        station.held[held.call_id] = held
+        try:
+            claimed = await self._db.write(lambda tx: workers.claim(tx, lease))
+        except BaseException:
+            station.held.pop(held.call_id, None)
+            # Perhaps it was written. It was not sent, and ends with whoever waited for it.
+            self._db.write(lambda tx: workers.end_lease(tx, held.call_id, held.attempt, "cancelled"))
+            raise
+        if not claimed:
+            station.held.pop(held.call_id, None)
+            raise Conflict(f"the call {held.call_id} is held already")
+        _prepare(held, errand)
+        held.absent = True
+        return held
+
+    def _give_up(self, station: Station, held: Held) -> None:
+        """Nobody waits for it any more: the worker is told to stop, at once or when it is back."""
+        if station.held.pop(held.call_id, None) is None:
+            return
+        station.post(Cancel(call_id=held.call_id, attempt=held.attempt))
+        self._db.write(lambda tx: workers.end_lease(tx, held.call_id, held.attempt, "cancelled"))
+        station.tell()
+
+    # --- its end ------------------------------------------------------------------------------------------------------
+
+    def settled(self, tx: Tx, call_id: str) -> None:
+        """In the step that puts a call's result on the tape: its lease is over with it."""
+        found = workers.find_lease(tx, call_id)
+        if found is not None:
+            workers.end_lease(tx, call_id, found.attempt, "done")
+
+    def on_commit(self, appended: Sequence[Appended]) -> None:
+        """A result is durable: the worker may forget it, or stop what nobody waits for."""
+        if not self._presence.stations:
+            return
+        for entry in appended:
+            if entry.kind == "tool.finished" and isinstance(entry.event, ToolFinished):
+                for station in self._presence.stations.values():
+                    held = station.held.get(entry.event.call_id)
+                    if held is not None:
+                        self._forget(station, held)
+
+    def _forget(self, station: Station, held: Held) -> None:
+        if not held.done.done():
+            # Its run was ended by somebody, and not by what came of the call.
+            self._give_up(station, held)
+            return
+        station.held.pop(held.call_id, None)
+        station.post(Settled(call_id=held.call_id, attempt=held.attempt))
+        station.tell()
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    async def fetch(self, worker: str, context: CallContext, files: tuple[Shipped, ...]) -> dict[str, bytes]:
+        """Contents that a worker has made, checked against the digests it named."""
+        station = self._presence.station(worker)
+        found: dict[str, bytes] = {}
+        for each in files:
+            if each.sha256 in found:
+                continue
+            fetching = station.fetching.setdefault(each.sha256, Fetching())
+            station.post(Want(digest=each.sha256))
+            try:
+                content = await self._arrived(station, context.call_id, fetching)
+            finally:
+                station.fetching.pop(each.sha256, None)
+            if content is None or digest(content) != each.sha256:
+                raise InvalidInput(f"the worker {worker} named {each.path[:200]!r} and did not send it whole; nothing was written")
+            found[each.sha256] = content
+        return found
+
+    async def _arrived(self, station: Station, call_id: str, fetching: Fetching) -> bytes | None:
+        while not fetching.done.done():
+            if call_id not in station.held or self._presence.halting:
+                raise InDoubt  # The lease ran out on the way.
+            waiting = asyncio.ensure_future(station.changed.wait())
+            try:
+                await asyncio.wait((fetching.done, waiting), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
+        return fetching.done.result()
+
+    async def roll_back(self, worker: str, context: CallContext) -> tuple[FileChange, ...]:
+        """Have a worker put back what a call changed there. Raises a PalyraError if that is not certain."""
+        station = self._presence.station(worker)
+        await self._connected(station)
+        rolling: asyncio.Future[RolledBack] = asyncio.get_running_loop().create_future()
+        station.rolling[context.call_id] = rolling
+        station.post(RollBack(call_id=context.call_id, session_id=context.session_id))
+        try:
+            async with asyncio.timeout(_ROLL_BACK_S):
+                said = await rolling
+        except TimeoutError:
+            raise Unavailable(f"the worker {worker} did not say that it has put back what it changed") from None
+        finally:
+            station.rolling.pop(context.call_id, None)
+        if said.conflict:
+            raise Conflict(said.conflict)
+        return said.changes
+
+
+def _prepare(held: Held, errand: Errand) -> None:
+    held.assign = Assign(
+        call_id=held.call_id,
+        attempt=held.attempt,
+        session_id=held.session_id,
+        tool=errand.tool,
+        arguments=errand.arguments,
+        time_ms=errand.time_ms,
+        files=tuple(parcel.about for parcel in errand.parcels),
+        results=errand.results,
+    )
+    held.contents = {parcel.about.sha256: parcel.content for parcel in errand.parcels}

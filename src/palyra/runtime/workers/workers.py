@@ -1,0 +1,78 @@
+"""The workers of this daemon in one piece: who they are, who is there, what they are given, and what they offer."""
+
+from collections.abc import Callable, Iterator
+
+from palyra.journal.database import Database
+from palyra.journal.workers import WorkerRow
+from palyra.runtime.clock import Clock
+from palyra.runtime.doctor import Check
+from palyra.runtime.tls.certificates import Certificates
+from palyra.runtime.workers.crew import Crew
+from palyra.runtime.workers.desk import Desk, WorkerShown
+from palyra.runtime.workers.hearing import Hearing
+from palyra.runtime.workers.presence import Presence
+from palyra.runtime.workers.refusals import Refusals
+from palyra.tools import remote
+from palyra.tools.catalogue import Catalogue, TypedTool
+from palyra.tools.paths import Fence
+
+_EXPIRES_SOON_MS = 30 * 86_400_000
+
+
+class Workers:
+    def __init__(
+        self, db: Database, clock: Clock, certificates: Certificates, catalogue: Catalogue, fence: Fence, *, lease_ms: int
+    ) -> None:
+        self._clock = clock
+        self._catalogue = catalogue
+        self._fence = fence
+        # Our own tools, which say what a worker's are: taken before any worker offers one.
+        self._own: dict[str, TypedTool] = {spec.name: catalogue.get(spec.name) for spec in catalogue.specs()}
+        self.refusals = Refusals(db, clock)
+        self.presence = Presence(db, clock, self.refusals, lease_ms=lease_ms)
+        self.crew = Crew(db, clock, self.presence)
+        self.hearing = Hearing(db, clock, self.presence, self.refusals)
+        self.desk = Desk(db, clock, certificates, self.presence, self.refusals)
+        self.presence.on_offer = self.desk.on_change = self._offer
+
+    async def start(self) -> None:
+        await self.presence.start()
+
+    def halt(self) -> None:
+        self.presence.halt()
+
+    def close(self) -> None:
+        self.presence.close()
+
+    def _offer(self, row: WorkerRow) -> None:
+        """What a worker has is on offer, also while it is away: a call waits for it for a moment."""
+        offered = row.tools if row.state != "revoked" else ()
+        own: Callable[[str], TypedTool | None] = self._own.get
+        self._catalogue.renew(f"{remote.PREFIX}{row.name}", remote.tools(row.name, offered, own, self.crew, self._fence))
+
+    @property
+    def connected(self) -> int:
+        return sum(station.link is not None for station in self.presence.stations.values())
+
+    @property
+    def held(self) -> int:
+        return sum(len(station.held) for station in self.presence.stations.values())
+
+    async def checks(self) -> list[Check]:
+        return [each for shown in await self.desk.listing() for each in self._checked(shown)]
+
+    def _checked(self, shown: WorkerShown) -> Iterator[Check]:
+        about, title = f"worker:{shown.name}", f"worker {shown.name}"
+        if shown.state == "revoked":
+            return
+        soon = shown.certificate_expires_ms - self._clock.now_ms() < _EXPIRES_SOON_MS
+        if not shown.connected:
+            fix = "start `palyra worker run` on its machine, or `palyra workers revoke` it"
+            yield Check(id=about, title=title, state="warn", detail="not connected", fix=fix)
+        elif soon:
+            fix = f"palyra workers revoke {shown.name}, then enrol it anew"
+            yield Check(id=about, title=title, state="warn", detail="its certificate expires within a month", fix=fix)
+        else:
+            how = ", being drained" if shown.state == "draining" else ""
+            detail = f"connected, tier {shown.tier}, {len(shown.running)} of {shown.slots} places busy{how}"
+            yield Check(id=about, title=title, state="ok", detail=detail)
