@@ -1,0 +1,95 @@
+"""One daemon with all its doors open, in the test's own loop, and what the model says through each of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import grpc
+
+from palyra.app import Daemon
+from palyra.domain.ids import OWNER
+from palyra.journal.tokens import TokenScope
+from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
+from palyra.serve.running import http_app
+from palyra.transports import listening
+from palyra.transports.auth import Access
+from palyra.transports.grpc.server import GrpcServer
+from palyra.transports.http.server import HttpServer
+from palyra.transports.limits import Limits
+from tests.doors.doors import Door, Grpc, Http, Inside, WebSocket
+from tests.inprocess import daemon
+
+NAMES = ("in-process", "http+sse", "websocket", "grpc")
+WORDS = tuple(f"word{number} " for number in range(20))
+
+
+def script(holds: dict[str, Hold]) -> ScriptedModel:
+    by_trigger: dict[str, tuple[Turn, ...]] = {
+        "talk": (Turn(text=WORDS, reasoning=("so ", "that")),),
+        "write": (
+            Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "note.txt", "content": "first\n"}),)),
+            Turn(text="written"),
+        ),
+    }
+    for name in NAMES:
+        pure = ScriptedCall(name="test.pure", arguments={"text": "big numbers stay: 9007199254740993"})
+        by_trigger[f"steer {name}"] = (
+            Turn(text=("one", "two"), hold=f"steer {name}", hold_after=1, calls=(pure,)),
+            Turn(text="done"),
+        )
+        by_trigger[f"cancel {name}"] = (Turn(text=("one", "two"), hold=f"cancel {name}", hold_after=1),)
+        holds[f"steer {name}"], holds[f"cancel {name}"] = Hold(), Hold()
+    return ScriptedModel(Script(by_trigger), holds=holds)
+
+
+@dataclass
+class World:
+    daemon: Daemon
+    app: Any
+    access: Access
+    holds: dict[str, Hold]
+    url: str
+    grpc_address: str
+    doors: dict[str, Door]
+    stack: AsyncExitStack
+
+    async def door(self, name: str, scope: TokenScope = "owner", *, secret: str = "") -> Door:
+        """Another way in, with a token of its own."""
+        if not secret:
+            secret, _ = await self.access.mint(OWNER, f"{name} {scope}", scope, principal=OWNER)
+        if name == "grpc":
+            return Grpc(await self.stack.enter_async_context(grpc.aio.insecure_channel(self.grpc_address)), secret)
+        headers = {"Authorization": f"Bearer {secret}"}
+        client = await self.stack.enter_async_context(
+            aiohttp.ClientSession(self.url, headers=headers, connector=aiohttp.TCPConnector(limit=0))
+        )
+        return WebSocket(client) if name == "websocket" else Http(client)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[World]:
+    holds: dict[str, Hold] = {}
+    async with AsyncExitStack() as stack:
+        inside = await stack.enter_async_context(daemon(folder, script(holds)))
+        access = Access(inside.db, inside.clock, inside.redactor.redact)
+        await access.open()
+        listener = stack.enter_context(listening.bind("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        limits = Limits(requests_per_second=10_000)
+        app = await http_app(inside, access, limits, url, {})
+        server, grpc_server = HttpServer(app, limits), GrpcServer(app)
+        ready = asyncio.Event()
+        serving = asyncio.create_task(server.run_on(listener, ready.set))
+        await grpc_server.start("127.0.0.1", 0)
+        stack.push_async_callback(grpc_server.stop)
+        await asyncio.wait_for(ready.wait(), 10)
+        world = World(inside, app, access, holds, url, grpc_server.address, {}, stack)
+        world.doors = {name: await world.door(name) for name in NAMES if name != "in-process"}
+        world.doors["in-process"] = Inside(inside, app.parts)
+        yield world
+        server.stop()
+        await asyncio.wait_for(serving, 10)
