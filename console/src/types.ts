@@ -534,6 +534,7 @@ export interface Commission {
   task?: string;
   tools?: (string)[] | null;
   label?: Label;
+  serves?: "background" | "extraction" | "interactive" | "summary" | "vision" | null;
 }
 
 export interface Compact {

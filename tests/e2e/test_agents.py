@@ -1,5 +1,6 @@
 """Subagents: a call that is done by a run of its own, with no more than its parent has, and whose result comes back once."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ from palyra.app import Daemon
 from palyra.domain.ids import OWNER
 from palyra.journal import children, runs
 from palyra.journal.children import Agent
+from palyra.models.demo import DemoModel
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
 from palyra.runtime.answers import Answer
 from tests.crash.scenarios import call
 from tests.faults import eventually, in_daemon, pending, permit_all, reached, row
-from tests.inprocess import body, entries, finished, kinds, say, session, until
+from tests.inprocess import body, daemon, entries, finished, kinds, say, session, until
+from tests.journals import run as run_loop
 
 ONCE = call("test.once", path="once.txt", line="no")
 
@@ -66,6 +69,54 @@ def test_a_subagents_answer_is_the_calls_result_with_its_place_on_the_tape(tmp_p
     }
     permit_all(tmp_path)
     in_daemon(tmp_path, script, scenario)
+
+
+def test_a_class_of_work_in_the_place_of_a_model_is_served_by_who_serves_that_class(tmp_path: Path) -> None:
+    """By a rule, or by the model that the settings name for it; and what is neither a model nor a class is refused."""
+
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        await finished(d, await say(d, where, "begin", model="scripted/one"))
+        planned = {}
+        for agent in await tree(d, where.session_id):
+            route = next(body(entry) for entry in await entries(d, agent.session_id) if entry.kind == "route.planned")
+            planned[agent.task] = (route["model"], route["task"], route["reasons"][0])
+        assert planned == {
+            "sum": ("short", "summary", "models.summary names it"),
+            "find": ("fine", "extraction", "the rule finding chooses it for task class extraction"),
+            "own": ("one", "background", "asked for by the caller"),
+        }
+        (odd,) = [result for result in await results(d, where.session_id) if result["outcome"] != "ok"]
+        assert (odd["outcome"], odd["text"].split(":")[0]) == ("error", "there is no model 'nonsense'")
+
+    wanted = (spawn("sum", model="summary"), spawn("find", model="extraction"), spawn("own"), spawn("odd", model="nonsense"))
+    answer = [Turn(text=("ok",))]
+    script: dict[str, Sequence[Turn]] = {
+        "begin": [Turn(calls=wanted), Turn(text=("done",))],
+        "sum": answer,
+        "find": answer,
+        "own": answer,
+    }
+    rule = "[routing.finding]\ntasks = ['extraction']\nuse = ['scripted/fine']\n"
+
+    async def inside() -> None:
+        async with daemon(tmp_path, script, rule, summary="scripted/short") as d:
+            await scenario(d)
+
+    run_loop(inside())
+
+
+def test_the_demo_model_shows_a_subagent_at_work(tmp_path: Path) -> None:
+    async def scenario(d: Daemon) -> None:
+        (Path(tmp_path) / "work/a.txt").write_text("one\ntwo\n")
+        where = await session(d)
+        answer = body(await finished(d, await say(d, where, "ask a helper to count the lines of a.txt")))["text"]
+        assert answer.startswith("A helper worked on `count the lines of a.txt` in a session of its own")
+        assert "**2 lines**" in answer
+        (agent,) = await tree(d, where.session_id)
+        assert (agent.state, agent.task) == ("done", "count the lines of a.txt")
+
+    in_daemon(tmp_path, DemoModel(delay_ms=0), scenario)
 
 
 def test_four_work_together_and_the_others_wait_for_a_place_while_results_keep_the_models_order(tmp_path: Path) -> None:

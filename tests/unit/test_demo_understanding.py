@@ -13,6 +13,7 @@ from palyra.models.demo.intents import (
     Count,
     CountFiles,
     Create,
+    Delegate,
     FindFiles,
     Intent,
     ListFolder,
@@ -35,6 +36,9 @@ from palyra.models.demo.understand import EXAMPLES, understand
 NOTES = ("notes.md",)
 
 LOOKING: dict[str, Intent] = {
+    "ask a helper to read notes.md and summarise it": Delegate(task="read notes.md and summarise it"),
+    "Please let another agent find every TODO": Delegate(task="find every TODO"),
+    "have a sub-agent: list src": Delegate(task="list src"),
     "what is in this folder?": ListFolder(),
     "What's in here?": ListFolder(),
     "what’s here": ListFolder(),

@@ -1,9 +1,10 @@
 """What a subagent may: the tools it was given, and a part of what its parent has left. Never more than that."""
 
 from collections.abc import Collection
+from typing import get_args
 
 from palyra.domain.conversation import SPAWN, RunProgress
-from palyra.domain.events import Asker, Budgets, Commission
+from palyra.domain.events import Asker, Budgets, Commission, TaskClass
 
 # How far down subagents may have subagents; a run that a person began is at 0.
 DEEPEST = 3
@@ -26,6 +27,11 @@ def narrowed(parent: Commission | None, wanted: Collection[str]) -> tuple[str, .
     if not wanted:
         return parent.tools if parent else None
     return tuple(dict.fromkeys(wanted))
+
+
+def class_of(model: str) -> TaskClass | None:
+    """What is asked for, where a class of work stands in the place of a model."""
+    return next((each for each in get_args(TaskClass) if each == model), None)
 
 
 def asker(commission: Commission | None) -> Asker | None:

@@ -221,6 +221,8 @@ class Commission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     task: str = ""
     tools: tuple[str, ...] | None = None
     label: Label = CLEAN
+    # What it is asked for, where its parent said so: who serves that is chosen by the same rules as for anybody.
+    serves: TaskClass | None = None
 
 
 class ClientTool(Struct, frozen=True, omit_defaults=True):

@@ -42,6 +42,8 @@ def open_models(
     wanted = dict.fromkeys((chosen.default, *chosen.fallbacks, *listed))
     prices = Prices(loaded.home / "prices.toml", [name for name, each in chosen.providers.items() if _costs_nothing(each)])
     models = Models(providers, [target(full) for full in wanted], [target(full) for full in chosen.fallbacks], prices)
+    named: dict[TaskClass, str] = {"summary": loaded.config.models.summary, "extraction": loaded.config.models.extraction}
+    models.serving = {task: name for task, name in named.items() if name}
     models.rules = tuple(_rule(name, given, models) for name, given in loaded.config.routing.items())
     return models
 

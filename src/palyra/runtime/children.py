@@ -112,7 +112,8 @@ class Children:
             self._catalogue.get(name)
             if why := agents.not_given(own, name):
                 raise InvalidInput(why)
-        if asked.model:
+        serves = agents.class_of(asked.model)
+        if asked.model and serves is None:
             self._models.find(asked.model)
         session = SessionId(run.session_id)
         child = Child(
@@ -134,8 +135,11 @@ class Children:
             task=child.task,
             tools=agents.narrowed(own, asked.tools),
             label=label,
+            serves=serves,
         )
-        return _Given(child, asked.task, asked.model or run.progress.accepted.model, budgets, commission)
+        # Who serves a class is for the rules to say, not for the model that the parent was begun with.
+        model = "" if serves is not None else asked.model or run.progress.accepted.model
+        return _Given(child, asked.task, model, budgets, commission)
 
     def _step(self, tx: Tx, run: Working, given: Sequence[_Given], refused: Sequence[ToolFinished]) -> None:
         started: list[AnyEvent] = [ToolStarted(call_id=each.child.call_id, key=each.child.call_id, attempt=1) for each in given]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from palyra.domain.errors import InvalidInput
+from palyra.domain.events import TaskClass
 from palyra.domain.ports import ModelProvider
 from palyra.models.prices import Prices
 from palyra.models.reliability import Breaker
@@ -32,6 +33,8 @@ class Models:
         self._breakers = {name: Breaker() for name in providers}
         self.prices = prices or Prices()
         self.rules: tuple[Rule, ...] = ()
+        # Which model the settings name for a class of work, where no rule says otherwise.
+        self.serving: dict[TaskClass, str] = {}
         # Plans of calls about which nothing is special, while everybody is well.
         self._plain: dict[tuple[str, str], Route] = {}
 
@@ -71,7 +74,10 @@ class Models:
         known = self._plain.get(key)
         if known is not None and self._nothing_special(need) and self._all_well(known, need.now_ms):
             return known
-        first = self.find(need.wanted) if need.wanted else self.targets[0]
+        serving = self.serving.get(need.task, "") if not need.wanted else ""
+        if serving:
+            need = replace(need, usual=f"models.{need.task} names it")
+        first = self.find(need.wanted or serving) if need.wanted or serving else self.targets[0]
         made = plan(
             need, (first,), self._fallbacks, self.rules, lambda target: not self.breaker(target).is_open(need.now_ms), self.free
         )

@@ -83,6 +83,8 @@ class Need(Struct, frozen=True, kw_only=True):
 
     now_ms: int
     wanted: str = ""
+    # Why the first is the first where nobody asked for a model by name.
+    usual: str = "the default model"
     task: TaskClass = "interactive"
     private: tuple[str, ...] = ()
     # Of the whole input, and of what of it cannot be condensed or left out.
@@ -129,10 +131,12 @@ class Route(Struct, frozen=True, kw_only=True):
 UsageRoutingPlan = Route
 
 
-def task_of(origin: Origin, *, images: bool = False) -> TaskClass:
-    """What a run's turns are asked for."""
+def task_of(origin: Origin, *, images: bool = False, serves: TaskClass | None = None) -> TaskClass:
+    """What a run's turns are asked for. `serves`: what the one it works for said."""
     if images:
         return "vision"
+    if serves is not None:
+        return serves
     return "background" if origin in ("scheduled", "child") else "interactive"
 
 
@@ -150,7 +154,7 @@ def plan(
         chosen, reason = rule.use, rule.says
         after: Sequence[Target] = fallbacks if rule.fallbacks else ()
     else:
-        chosen, reason, after = tuple(first), "asked for by the caller" if need.wanted else "the default model", fallbacks
+        chosen, reason, after = tuple(first), "asked for by the caller" if need.wanted else need.usual, fallbacks
     sieve = _Sieve(list(dict.fromkeys((*chosen, *after))))
     named = sieve.left[0]
     if need.private:

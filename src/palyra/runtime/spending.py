@@ -57,7 +57,9 @@ class Spending:
         """Who is asked in a run's next turn, and who if they fail."""
         progress = run.progress
         accepted = progress.accepted
-        need = Need(now_ms=self._clock.now_ms(), wanted=accepted.model, task=task_of(accepted.origin, images=images), images=images)
+        serves = accepted.commission.serves if accepted.commission is not None else None
+        task = task_of(accepted.origin, images=images, serves=serves)
+        need = Need(now_ms=self._clock.now_ms(), wanted=accepted.model, task=task, images=images)
         if not self._models.choosy and not self._budgets.limits:
             return self._models.route(need)
         spender = spender_of(run)

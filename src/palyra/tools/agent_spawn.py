@@ -38,7 +38,8 @@ class AgentSpawn(Placeless):
     spec = replace(
         declare(
             SPAWN,
-            "Give a self-contained task to a subagent; also takes tools, model, turns, calls, minutes.",
+            "Give a self-contained task to a subagent; also takes tools, model (a name, or summary, extraction, vision), turns, "
+            "calls, minutes.",
             SpawnArguments,
             effect="idempotent",
             limits=Limits(input_bytes=64 << 10),

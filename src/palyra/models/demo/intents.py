@@ -120,6 +120,12 @@ class UseTool(Intent, frozen=True, kw_only=True):
     arguments: str = "{}"
 
 
+class Delegate(Intent, frozen=True, kw_only=True):
+    rule = "give a task to a helper"
+    changes = True
+    task: str
+
+
 class WhatChanged(Intent, frozen=True, kw_only=True):
     rule = "look back on what was changed"
 

@@ -28,6 +28,7 @@ _OWN_TEXT = re.compile(
     | \b(?:create|make|write|overwrite|append|add)\b[^:\n]{0,200}:(?=\s)
     | \b(?:create|make|overwrite)\b[^:\n]{0,200}?\bwith\s)
     | ^(?:please\s)?(?:run|execute|remember)[\s:]
+    | ^(?:please\s)?(?:ask|let|have|get|tell)\s(?:a|an|another|your|some)\s(?:helper|sub-?agent|agent|assistant|colleague)[\s:]
     | ^(?:please\s)?(?:(?:every|each)\s+(?:\d|day|week|hour|minute|morning|evening|\w+day\b)|(?:daily|weekdays)\ at|in\s\d+\s*[a-z])
       [^,\n]{0,60}[,:](?=\s)""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,

@@ -7,9 +7,13 @@ import re
 
 import msgspec
 
-from palyra.models.demo.intents import Intent, UseTool, Which
+from palyra.models.demo.intents import Delegate, Intent, UseTool, Which
 from palyra.models.demo.phrases import Phrase, unquoted
 
+_HELPER = re.compile(
+    r"(?:ask|let|have|get|tell)\s+(?:a|an|another|your|some)\s+(?:helper|sub-?agent|agent|assistant|colleague)(?:\s+to|\s*:)?\s+(\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _ADDRESS = re.compile(r"\bhttps?://[^\s<>`\"']+[^\s<>`\"'.,;:!?)]")
 _REMEMBER = re.compile(r"(?:remember|memori[sz]e|keep in mind)(?:\s+that|\s+this\s*:|\s*:)?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _LATER = re.compile(
@@ -19,6 +23,12 @@ _LATER = re.compile(
 )
 # "run the tests" names no command, and guessing one would run something that nobody said.
 _NO_COMMAND = re.compile(r"(?:the|a|an|my|all|this|that|these|some|it|tests?)\b", re.IGNORECASE)
+
+
+def helper(phrase: Phrase) -> Intent | None:
+    """ask a helper to count the lines of README.md"""
+    said = _HELPER.fullmatch(phrase.raw)
+    return Delegate(task=unquoted(said[1])) if said else None
 
 
 def command(phrase: Phrase) -> Intent | None:

@@ -9,7 +9,7 @@ import msgspec
 
 from palyra.models.demo import words
 from palyra.models.demo.desk import Desk
-from palyra.models.demo.intents import Arithmetic, NoTool, Talk, Unknown, UseTool
+from palyra.models.demo.intents import Arithmetic, Delegate, NoTool, Talk, Unknown, UseTool
 from palyra.models.demo.looking import failure
 from palyra.models.demo.understand import EXAMPLES
 
@@ -91,6 +91,13 @@ def use_tool(asked: UseTool, desk: Desk) -> str:
     if result.failed:
         return failure(result, desk)
     return f"`{asked.tool}` answered:\n\n{words.fence(words.clip(result.text, 4_000))}"
+
+
+def delegate(asked: Delegate, desk: Desk) -> str:
+    result = desk.call("agent.spawn", task=asked.task)
+    if result.failed:
+        return failure(result, desk)
+    return f"A helper worked on {words.code(words.clip(asked.task, 80))} in a session of its own, and says:\n\n{result.text}"
 
 
 def arithmetic(asked: Arithmetic, desk: Desk) -> str:

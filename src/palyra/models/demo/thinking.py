@@ -15,6 +15,7 @@ from palyra.models.demo.intents import (
     Count,
     CountFiles,
     Create,
+    Delegate,
     FindFiles,
     Intent,
     ListFolder,
@@ -54,6 +55,7 @@ _ANSWERS: dict[type[Intent], Callable[[Any, Desk], str]] = {
     Replace: changing.replace,
     RenameHeading: changing.rename_heading,
     UseTool: talk.use_tool,
+    Delegate: talk.delegate,
     WhatChanged: lambda intent, desk: talk.what_changed(desk),
     Undo: lambda intent, desk: talk.undo(desk),
     Arithmetic: talk.arithmetic,
@@ -142,5 +144,7 @@ def _doing(tool: str, arguments: dict[str, Any]) -> str:
         case "fs.patch":
             files = list(dict.fromkeys(str(edit["path"]) for edit in arguments.get("edits", ()) if isinstance(edit, dict)))
             return f"change {words.listed([words.code(file) for file in files]) if len(files) < 4 else f'{len(files)} files'}"
+        case "agent.spawn":
+            return "give that to a helper, who works in a session of its own"
         case _:
             return f"call `{tool}`"

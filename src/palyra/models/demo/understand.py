@@ -41,6 +41,7 @@ EXAMPLES = (
     "what do you remember about tea?",
     "fetch https://example.org/",
     "every day at 9, list the files",
+    "ask a helper to count the lines of README.md",
 )
 
 _FENCED = re.compile(r"([^`]{1,2000}?)\n\n(`{3,})\w*\n(.*)\n\2\s*", re.DOTALL)
@@ -228,6 +229,7 @@ _IMPOSSIBLE = (
 
 _RULES: tuple[Rule, ...] = (
     _use_tool,
+    reaching_rules.helper,
     _talk,
     _undo,
     _arithmetic,
