@@ -44,6 +44,7 @@ from palyra.runtime.assembly import Assembler
 from palyra.runtime.attachments import Attachments
 from palyra.runtime.budgets import Budgets
 from palyra.runtime.by_hand import ByHand
+from palyra.runtime.callers import Callers
 from palyra.runtime.channels.late import LateChannels
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.children import Children
@@ -126,6 +127,7 @@ class Daemon:
     runs: Runs
     answers: Answers
     gateway: Gateway
+    callers: Callers
     retention: Retention
     children: Children
     tasks: Tasks
@@ -355,6 +357,7 @@ async def start(
         runs=runs,
         answers=answers,
         gateway=gateway,
+        callers=Callers(db, gateway, sessions, enclosures.attachments, redactor),
         retention=retention,
         children=children,
         tasks=tasks,

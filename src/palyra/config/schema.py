@@ -167,6 +167,7 @@ class Limits(Section, frozen=True, kw_only=True):
     headers: Annotated[int, says("most headers in a request", least=8)] = 100
     requests_per_second: Annotated[int, says("requests per second and client", least=1)] = 50
     streams: Annotated[int, says("open event streams per client", least=1)] = 64
+    answer_s: Annotated[int, says("seconds that an answer which is no stream is waited for (/v1/chat/completions)", least=1)] = 540
 
 
 class Workspace(Section, frozen=True, kw_only=True):

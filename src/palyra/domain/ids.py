@@ -32,6 +32,10 @@ def make(now_ms: int, entropy: bytes) -> str:
     return "".join([pairs[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
+def is_ulid(text: str) -> bool:
+    return bool(_ULID.match(text))
+
+
 def check(text: str, what: str) -> str:
     """Return `text` if it is a canonical ULID, else refuse it by name."""
     if not isinstance(text, str) or not _ULID.match(text):

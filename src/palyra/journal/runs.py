@@ -74,6 +74,22 @@ def of_session(tx: Tx, session_id: str, *, before: int = 1 << 62, limit: int = 5
     return [_run(row) for row in rows]
 
 
+def first_of_session(tx: Tx, session_id: str) -> str:
+    """The id of the oldest run of a session, or nothing."""
+    row = tx.one("SELECT run_id FROM runs WHERE session_id = :id ORDER BY accepted_position LIMIT 1", id=session_id)
+    return str(row[0]) if row else ""
+
+
+def last_of(tx: Tx, run_id: str) -> int | None:
+    """Where a run ended on its tape, if others came after it there; None if it is its session's last."""
+    row = tx.one(
+        f"""SELECT max(seq) FROM entries WHERE {_OF_RUN} AND EXISTS (SELECT 1 FROM runs r JOIN runs later
+            ON later.session_id = r.session_id AND later.accepted_position > r.accepted_position WHERE r.run_id = :run_id)""",
+        run_id=run_id,
+    )
+    return int(row[0]) if row and row[0] is not None else None
+
+
 def accepted(tx: Tx, run_id: str) -> RunAccepted:
     """How a run was accepted."""
     row = tx.one(f"SELECT body FROM entries WHERE {_OF_RUN} AND kind = 'run.accepted' ORDER BY seq LIMIT 1", run_id=run_id)

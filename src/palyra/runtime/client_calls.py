@@ -144,4 +144,3 @@ def _give_up(tx: Tx, run_id: str, call_id: str) -> None:
         hours = LONGEST_MS // 3_600_000
         message = f"the program that asked did not bring the results of its tools within {hours} hours: ask again"
         end(tx, run_id, [], RunFailed(reason="client_absent", message=message))
-

@@ -6,11 +6,11 @@ What was said waits until the daemon has been quiet for a moment: nobody is slow
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from palyra.domain.errors import PalyraError
+from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM
 from palyra.domain.ports import Embedder
@@ -58,6 +58,17 @@ class Embedding:
     @property
     def wanted(self) -> bool:
         return self._embedder is not None
+
+    @property
+    def name(self) -> str:
+        """The model, or nothing if there is none."""
+        return self._embedder.name if self._embedder is not None else ""
+
+    async def vectors(self, texts: Sequence[str]) -> list[bytes]:
+        """One vector for each text: float32, little endian. Unavailable if there is no model."""
+        if self._embedder is None:
+            raise Unavailable(f"there is no embedding model: {self.why_not}")
+        return await self._embedder.embed(texts)
 
     def start(self) -> None:
         self._wake.set()

@@ -132,6 +132,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         forking=daemon.forking,
         moments=daemon.moments,
         models=daemon.models,
+        callers=daemon.callers,
         budgets=daemon.budgets,
         forecasts=daemon.forecasts,
         catalogue=daemon.catalogue,
@@ -169,6 +170,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
     port = int(url.rpartition(":")[2])
     guard = Guard(
         access,
+        limits=limits,
         Rates(limits.requests_per_second),
         names=exposure.names_of(settings.host, settings.tls.names),
         ports=(port, quic_port) if quic_port else (port,),
@@ -216,6 +218,7 @@ def _exposure(server: ServerSettings) -> Exposure:
         names=server.tls.names,
         allowed_hosts=server.allowed_hosts,
         allowed_origins=server.allowed_origins,
+        answer_s=given.answer_s,
     )
 
 

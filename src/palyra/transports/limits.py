@@ -32,7 +32,10 @@ def seat(address: str) -> str:
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """`header_s`, `body_s`: how long the parts of a request may take to arrive. `heartbeat_s`: the longest silence of a stream."""
+    """`header_s`, `body_s`: how long the parts of a request may take to arrive. `heartbeat_s`: the longest silence of a stream.
+
+    `answer_s`: how long an answer that is no stream may take; programs that wait usually give up after ten minutes.
+    """
 
     body_bytes: int = 4 << 20
     headers: int = 100
@@ -42,6 +45,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     header_s: float = 20.0
     body_s: float = 20.0
     heartbeat_s: float = 15.0
+    answer_s: float = 540.0
 
 
 class Rates:

@@ -32,10 +32,6 @@ class ModelInfo(Struct, frozen=True):
     healthy: bool
 
 
-class ModelList(Struct, frozen=True):
-    models: list[ModelInfo]
-
-
 class ToolList(Struct, frozen=True):
     tools: list[ToolSpec]
 
@@ -93,7 +89,7 @@ async def status(call: Call[Nothing, Nothing]) -> Answer:
             url=parts.url,
             home=str(parts.home),
             workspace=parts.sessions.default_workspace,
-            models=_models(parts),
+            models=models_of(parts),
             policy=PolicyState(parts.policy.version, parts.policy.preset),
             tools=[spec.name for spec in parts.catalogue.specs()],
             runs_working=parts.runs.working,
@@ -108,11 +104,7 @@ async def status(call: Call[Nothing, Nothing]) -> Answer:
     )
 
 
-async def models(call: Call[Nothing, Nothing]) -> Answer:
-    return ok(ModelList(_models(call.parts)))
-
-
-def _models(parts: Parts) -> list[ModelInfo]:
+def models_of(parts: Parts) -> list[ModelInfo]:
     healthy = parts.models.health(parts.clock.now_ms())
     return [
         ModelInfo(target.name, target.provider, target.model, target.context_tokens, at == 0, healthy[target.provider])

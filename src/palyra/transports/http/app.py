@@ -67,6 +67,7 @@ class App:
         begun = time.perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         label = "unknown"
+        route: Route[Any, Any] | None = None
         extra = self._always
         try:
             self._check(scope, headers)
@@ -76,7 +77,7 @@ class App:
                     await send_answer(send, Answer(204, headers=_PREFLIGHT), extra)
                     return
             endpoint, path = self._find(scope["path"], scope["method"])
-            label = endpoint.label
+            label, route = endpoint.label, endpoint.route
             call = await self._call(endpoint, path, scope, headers, receive)
             outcome = await endpoint.route.handler(call)
             if isinstance(outcome, Streaming):
@@ -85,13 +86,13 @@ class App:
                     await self._stream(scope, outcome, receive, send, ended, extra)
                 return
         except PalyraError as error:
-            outcome = _refusal(error)
+            outcome = _refusal(error, route)
         except reading.Gone:
             return
         except _Broken as broken:
             raise broken.error from None
         except Exception:  # noqa: BLE001  the boundary: whatever it was, the caller gets an answer and the log a trace
-            outcome = self._failed(label)
+            outcome = self._failed(label, route)
         await send_answer(send, outcome, extra)
         self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
 
@@ -145,14 +146,14 @@ class App:
         elif endpoint.decode is None:
             body = endpoint.default_body
         else:
-            raw = await reading.read_body(receive, headers, self.limits)
+            raw = await reading.read_body(receive, headers, self.limits, most=endpoint.route.most)
             body = reading.body(endpoint, raw, headers.get(b"content-type"))
-        return Call(self.parts, token, path, query, body, headers, address, by_cookie)
+        return Call(self.parts, token, path, query, body, headers, address, by_cookie, receive)
 
-    def _failed(self, label: str) -> Answer:
+    def _failed(self, label: str, route: Route[Any, Any] | None) -> Answer:
         reference = self.parts.clock.new_id()
         log.exception("%s failed (%s)", label, reference)
-        return _refusal(internal(reference))
+        return _refusal(internal(reference), route)
 
     # --- WebSocket ----------------------------------------------------------------------------------------------------
 
@@ -207,7 +208,7 @@ def _address(scope: Scope) -> str:
     return seat(str(client[0])) if client else "unknown"
 
 
-def _refusal(error: PalyraError) -> Answer:
+def _refusal(error: PalyraError, route: Route[Any, Any] | None = None) -> Answer:
     status = status_of(error)
     headers: list[tuple[bytes, bytes]] = []
     if status in CLOSING:
@@ -218,12 +219,16 @@ def _refusal(error: PalyraError) -> Answer:
         headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
     if "retry_after_ms" in error.details:
         headers.append((b"retry-after", b"%d" % (error.details["retry_after_ms"] // 1000 + 1)))
-    return Answer(status, body_of(error), headers=tuple(headers))
+    refuse = route.refuse if route is not None else body_of
+    if refuse is not body_of:
+        # Programs that know OpenAI's try again by themselves, and would start another run.
+        headers.append((b"x-should-retry", b"true" if error.retryable else b"false"))
+    return Answer(status, refuse(error), headers=tuple(headers))
 
 
 _PREFLIGHT: Headers = (
     (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE"),
-    (b"access-control-allow-headers", b"authorization, content-type, last-event-id"),
+    (b"access-control-allow-headers", b"authorization, content-type, last-event-id, idempotency-key, x-palyra-session"),
     (b"access-control-max-age", b"600"),
 )
 

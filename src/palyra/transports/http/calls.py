@@ -1,5 +1,6 @@
 """What a handler gets and what it gives back. A handler translates: it calls one verb of the core and names the status."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from palyra.policy.store import PolicyStore
     from palyra.runtime.answers import Answers
     from palyra.runtime.budgets import Budgets
+    from palyra.runtime.callers import Callers
     from palyra.runtime.channels.late import LateChannels
     from palyra.runtime.clock import Clock
     from palyra.runtime.compacting import Compacting
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from palyra.runtime.watchdog import Watchdog
     from palyra.tools.catalogue import Catalogue
     from palyra.transports.auth import Access
-    from palyra.transports.limits import Streams
+    from palyra.transports.limits import Limits, Streams
     from palyra.transports.metrics import Metrics
 
 Scope = MutableMapping[str, Any]
@@ -82,6 +84,7 @@ class Parts:
     hub: "Hub"
     runs: "Runs"
     gateway: "Gateway"
+    callers: "Callers"
     enclosures: "Enclosures"
     sessions: "Sessions"
     rules: "Rules"
@@ -119,6 +122,7 @@ class Parts:
     restart: Callable[[], None]
     access: "Access"
     streams: "Streams"
+    limits: "Limits"
     metrics: "Metrics"
     home: Path
     journal_path: Path
@@ -142,6 +146,11 @@ class Upload(Struct, frozen=True):
     data: bytes
 
 
+async def _stays() -> MutableMapping[str, Any]:
+    await asyncio.get_running_loop().create_future()
+    return {"type": "http.disconnect"}
+
+
 Q = TypeVar("Q", bound=Struct)
 B = TypeVar("B", bound=Struct)
 
@@ -158,6 +167,8 @@ class Call(Generic[Q, B]):
     headers: dict[bytes, bytes]
     address: str
     by_cookie: bool = False
+    # Where the client's going away is heard of; nowhere, if what calls is no connection.
+    receive: Receive = _stays
 
     @property
     def principal(self) -> str:
@@ -180,6 +191,8 @@ class Streaming:
     chunks: AsyncGenerator[bytes, None]
     heartbeat: bytes = b""
     headers: Headers = field(default=())
+    # Told when the client goes away before the end.
+    left: Callable[[], Awaitable[object]] | None = None
 
 
 encode = msgspec.json.Encoder().encode

@@ -22,7 +22,7 @@ _OF_A_TAPE = frozenset({"session_id", "run_id"})
 
 
 def document(routes: Sequence[Route[Any, Any]], version: str) -> dict[str, Any]:
-    types: list[Any] = [ErrorBody, AnyEvent]
+    types: list[Any] = [ErrorBody, AnyEvent, *{route.problem: None for route in routes}]
     for route in routes:
         types += [give.type for give in route.gives if give.type is not None]
         types += [each for each in (route.query, route.body) if each is not None]
@@ -133,7 +133,7 @@ def _responses(route: Route[Any, Any], schema_of: dict[Any, Any]) -> dict[str, A
         statuses.add(409)
     if route.body is not None or route.takes is not None:
         statuses.update(_WITH_BODY)
-    error = {"application/json": {"schema": schema_of[ErrorBody]}}
+    error = {"application/json": {"schema": schema_of[route.problem]}}
     responses: dict[str, Any] = {
         str(status): {"description": _phrase(status), "content": dict(error)} for status in sorted(statuses)
     }

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 import msgspec
+from msgspec import Struct
 
+from palyra.domain.errors import PalyraError
 from palyra.journal.tokens import TokenScope
 from palyra.transports.http.calls import JSON, ULID_PATTERN, Answer, B, Call, Nothing, Q, Streaming
+from palyra.transports.http.errors import ErrorBody, body_of
 
 PARAMETERS: dict[str, str] = {
     "session_id": ULID_PATTERN,
@@ -31,7 +34,10 @@ PARAMETERS: dict[str, str] = {
     "channel": "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$",
     "reply_id": "^[0-9A-Z]{26}[a-z]?$",
     "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
+    "model": "^[!-~]{1,200}$",
 }
+# What takes the rest of a path, with its slashes.
+_REST = frozenset({"model"})
 PATTERNS = {name: re.compile(pattern.replace("$", r"\Z")) for name, pattern in PARAMETERS.items()}
 
 
@@ -65,9 +71,14 @@ class Route(Generic[Q, B]):
     query: type[Q] = Nothing  # type: ignore[assignment]
     body: type[B] | None = None
     takes: Takes | None = None
+    # How large a JSON body may be; 0: as large as every other.
+    most: int = 0
     errors: tuple[int, ...] = ()
     # Request headers that change the answer, by name, for the document.
     headers: tuple[tuple[str, str], ...] = ()
+    # How an error looks, and its type for the document.
+    refuse: Callable[[PalyraError], bytes] = body_of
+    problem: type[Struct] = ErrorBody
 
     @property
     def has_effects(self) -> bool:
@@ -123,13 +134,17 @@ class Table:
     def find(self, path: str) -> tuple[dict[str, Endpoint], dict[str, str]] | None:
         """The endpoints of a path by method, and the values of its parameters."""
         node, values = self._root, {}
-        for part in path.split("/")[1:]:
+        parts = path.split("/")[1:]
+        for at, part in enumerate(parts):
             child = node.children.get(part)
             if child is not None:
                 node = child
             elif node.parameter is not None and part:
                 name, node = node.parameter
                 values[name] = part
+                if name in _REST:
+                    values[name] = "/".join(parts[at:])
+                    break
             else:
                 return None
         return (node.endpoints, values) if node.endpoints else None

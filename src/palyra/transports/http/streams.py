@@ -57,23 +57,25 @@ async def send_stream(
     headers = [*headers_of((*streaming.headers, *extra)), (b"content-type", streaming.media)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     pump = asyncio.create_task(_pump(streaming, send))
-    gone = asyncio.create_task(_gone(receive))
+    left = asyncio.create_task(gone(receive))
     closed = asyncio.create_task(ended.wait())
     try:
         while True:
-            done, _ = await asyncio.wait({pump, gone, closed}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({pump, left, closed}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
             if streaming.heartbeat:
                 await send({"type": "http.response.body", "body": streaming.heartbeat, "more_body": True})
     finally:
-        for task in (pump, gone, closed):
+        for task in (pump, left, closed):
             task.cancel()
-        await asyncio.wait({pump, gone, closed})
+        await asyncio.wait({pump, left, closed})
+    if not left.cancelled() and pump.cancelled() and streaming.left is not None:
+        await streaming.left()
     if not pump.cancelled():
         # Whatever went wrong in the middle of a stream is seen by the client as a stream that breaks off.
         pump.result()
-    if not gone.done() or gone.cancelled():
+    if not left.done() or left.cancelled():
         await send({"type": "http.response.body", "body": b""})
 
 
@@ -83,6 +85,7 @@ async def _pump(streaming: Streaming, send: Send) -> None:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
-async def _gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
+    """Until the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
         pass

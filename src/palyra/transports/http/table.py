@@ -33,6 +33,7 @@ from palyra.transports.http.health_table import HEALTH
 from palyra.transports.http.learning_table import LEARNING
 from palyra.transports.http.mcp_door import door as mcp_door
 from palyra.transports.http.memory_table import MEMORY
+from palyra.transports.http.openai.table import OPENAI
 from palyra.transports.http.policy_files import POLICY_FILES
 from palyra.transports.http.replay_table import REPLAY
 from palyra.transports.http.restarting import RESTARTING
@@ -314,9 +315,6 @@ _ABOUT: tuple[Route[Any, Any], ...] = (
         gives=(Gives(200, media=METRICS),),
     ),
     Route(method="GET", path="/v1/status", summary="what the daemon is and does", handler=about.status, gives=_json(about.Status)),
-    Route(
-        method="GET", path="/v1/models", summary="models that can be asked for", handler=about.models, gives=_json(about.ModelList)
-    ),
     Route(method="GET", path="/v1/tools", summary="tools the agent has", handler=about.tools, gives=_json(about.ToolList)),
 )
 _ADMIN: tuple[Route[Any, Any], ...] = (
@@ -387,6 +385,7 @@ _ROWS: tuple[Route[Any, Any], ...] = (
     *_JOURNAL,
     *BACKUPS,
     *_ABOUT,
+    *OPENAI,
     *USAGE,
     *_ADMIN,
     *_VAULT,

@@ -1,0 +1,34 @@
+"""The endpoints that OpenAI's programs know. Their errors have OpenAI's shape."""
+
+from functools import partial
+from typing import Any
+
+from palyra.transports.http.calls import SSE
+from palyra.transports.http.openai import chat, models, responses
+from palyra.transports.http.openai.errors import OpenAIError, body_of
+from palyra.transports.http.openai.shapes import ChatCompletion, ChatRequest, EmbeddingList, EmbeddingRequest, ResponseRequest
+from palyra.transports.http.routes import Gives, Route
+
+# A picture or two along with the words.
+_MOST = 24 << 20
+_HEADERS = (
+    ("X-Palyra-Session", "the id or key of the session to talk in; a key that is not known yet makes one"),
+    ("Idempotency-Key", "the same key with the same request gives the same run"),
+)
+_route = partial(Route[Any, Any], refuse=body_of, problem=OpenAIError)
+
+OPENAI: tuple[Route[Any, Any], ...] = (
+    _route(method="POST", path="/v1/chat/completions", summary="the agent answers a chat, for programs that know OpenAI's",
+           handler=chat.completions, scope="operator", body=ChatRequest, most=_MOST, headers=_HEADERS, errors=(404, 409),
+           gives=(Gives(200, ChatCompletion), Gives(200, media=SSE))),
+    _route(method="POST", path="/v1/responses", summary="the same as a response that the next one can name",
+           handler=responses.create, scope="operator", body=ResponseRequest, most=_MOST, headers=_HEADERS, errors=(404, 409),
+           gives=(Gives(200, responses.Response), Gives(200, media=SSE))),
+    _route(method="GET", path="/v1/models", summary="models that can be asked for", handler=models.listing,
+           gives=(Gives(200, models.ModelList),)),
+    _route(method="GET", path="/v1/models/{model}", summary="one of them", handler=models.get,
+           gives=(Gives(200, models.OpenAIModel),)),
+    _route(method="POST", path="/v1/embeddings", summary="texts as vectors, by the daemon's own embedding model",
+           handler=models.embeddings, scope="operator", body=EmbeddingRequest, errors=(404,),
+           gives=(Gives(200, EmbeddingList),)),
+)  # fmt: skip
