@@ -75,4 +75,5 @@ def start(home: Path, level: str, redact: Callable[[str], str]) -> None:
     root.addHandler(screen)
     root.setLevel(level.upper())
     # What a client sends wrong is answered, not logged: otherwise anybody could fill the log.
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    for name in ("uvicorn", "quic"):
+        logging.getLogger(name).setLevel(logging.ERROR)

@@ -121,9 +121,15 @@ class HttpServer(Server):
 
     async def run_on(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
         self.lifespan = self.config.lifespan_class(self.config)
-        handshake_s = self._header_s if self._tls else None
+        tls = self._tls
         server = await asyncio.get_running_loop().create_server(
-            self._protocol, sock=listener, backlog=BACKLOG, ssl=self._tls, ssl_handshake_timeout=handshake_s
+            self._protocol,
+            sock=listener,
+            backlog=BACKLOG,
+            ssl=tls,
+            ssl_handshake_timeout=self._header_s if tls else None,
+            # Who does not say goodbye is not waited for.
+            ssl_shutdown_timeout=_LINGER_S if tls else None,
         )
         self.servers, self.started = [server], True
         on_ready()

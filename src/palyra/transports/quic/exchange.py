@@ -1,0 +1,150 @@
+"""One request over HTTP/3 and its answer, as ASGI knows them. Both ways wait for the slower side."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from aioquic.h3.connection import ErrorCode
+
+from palyra.transports.http.calls import Scope
+
+if TYPE_CHECKING:
+    from palyra.transports.quic.connection import Connection
+
+log = logging.getLogger("palyra.quic")
+
+# What may wait to be acknowledged for each stream before we wait ourselves; and the size of a piece.
+MOST_UNSENT = 256 << 10
+PIECE = 64 << 10
+# These belong to a connection, and a stream has none of its own.
+_NOT_HERE = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade"})
+
+
+class Exchange:
+    def __init__(self, connection: "Connection", stream_id: int, scope: Scope) -> None:
+        self._connection = connection
+        self.stream_id = stream_id
+        self._scope = scope
+        self._body: deque[bytes] = deque()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        # The request has come whole; that it has was said; the answer has left whole; nobody is there any more.
+        self._whole = self._said = self._complete = self.gone = False
+        self._start: dict[str, Any] | None = None
+
+    # --- from the connection ------------------------------------------------------------------------------------------
+
+    def heard(self, data: bytes, *, whole: bool) -> None:
+        if data and not self.gone:
+            self._body.append(data)
+            self._connection.hold(self.stream_id, len(data))
+        self._whole = self._whole or whole
+        self._news.set()
+
+    def lost(self) -> None:
+        """The client gave up, or is gone."""
+        self.gone = True
+        self._news.set()
+        self._room.set()
+
+    def drained(self) -> None:
+        self._room.set()
+
+    async def run(self) -> None:
+        connection, stream_id = self._connection, self.stream_id
+        try:
+            await connection.app(self._scope, self._receive, self._send)
+        except Exception:
+            log.exception("an answer over HTTP/3 broke off")
+        finally:
+            if not self.gone:
+                if not self._complete:
+                    connection.quic.reset_stream(stream_id, ErrorCode.H3_INTERNAL_ERROR)
+                if not self._whole:
+                    # The answer does not depend on the rest of the request.
+                    connection.quic.stop_stream(stream_id, ErrorCode.H3_NO_ERROR)
+            connection.ended(self)
+
+    # --- ASGI ---------------------------------------------------------------------------------------------------------
+
+    async def _receive(self) -> dict[str, Any]:
+        while not self.gone and not self._body and (self._said or not self._whole):
+            self._news.clear()
+            await self._news.wait()
+        if self.gone:
+            return {"type": "http.disconnect"}
+        data = b"".join(self._body)
+        self._body.clear()
+        self._connection.take(self.stream_id, len(data))
+        self._said = self._whole
+        return {"type": "http.request", "body": data, "more_body": not self._whole}
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        body = b"" if self._scope["method"] == "HEAD" else message.get("body", b"")
+        more = message.get("more_body", False)
+        if self.gone or self._complete:
+            return
+        if self._start is not None:
+            self._connection.send_headers(self.stream_id, _headers(self._start), end=not more and not body)
+            self._start = None
+            self._complete = not more and not body
+        for at in range(0, len(body), PIECE):
+            await self._make_room()
+            if self._is_gone():
+                return
+            self._complete = not more and at + PIECE >= len(body)
+            self._connection.send_data(self.stream_id, body[at : at + PIECE], end=self._complete)
+        if not more and not self._complete:
+            self._complete = True
+            self._connection.send_data(self.stream_id, b"", end=True)
+
+    def _is_gone(self) -> bool:
+        return self.gone
+
+    async def _make_room(self) -> None:
+        while not self.gone and self._connection.quic.unsent(self.stream_id) > MOST_UNSENT:
+            self._room.clear()
+            self._connection.waits(self)
+            await self._room.wait()
+
+
+def _headers(start: dict[str, Any]) -> list[tuple[bytes, bytes]]:
+    given = [(name, value) for name, value in start["headers"] if name not in _NOT_HERE]
+    return [(b":status", b"%d" % start["status"]), (b"date", formatdate(time.time(), usegmt=True).encode()), *given]
+
+
+def scope_of(headers: list[tuple[bytes, bytes]], client: tuple[str, int], server: tuple[str, int]) -> Scope:
+    """A request's headers as ASGI has them: what HTTP/3 says before them, in its place; cookies in one piece."""
+    said = {name: value for name, value in headers if name.startswith(b":")}
+    authority = said.get(b":authority", b"")
+    given: list[tuple[bytes, bytes]] = [(b"host", authority)]
+    cookies = []
+    for name, value in headers:
+        if name == b"cookie":
+            cookies.append(value)
+        elif not name.startswith(b":") and (name, value) != (b"host", authority):
+            given.append((name, value))
+    if cookies:
+        given.append((b"cookie", b"; ".join(cookies)))
+    raw, _, query = said.get(b":path", b"").partition(b"?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "3",
+        "method": said[b":method"].decode("latin-1"),
+        "scheme": "https",
+        "path": unquote(raw.decode("latin-1")),
+        "raw_path": raw,
+        "query_string": query,
+        "root_path": "",
+        "headers": given,
+        "client": client,
+        "server": server,
+    }
