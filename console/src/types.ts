@@ -36,7 +36,7 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "budget" | "certificate" | "channel" | "config" | "daemon" | "journal" | "listening" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token";
+  what: "budget" | "certificate" | "channel" | "config" | "daemon" | "journal" | "listening" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token" | "worker";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
@@ -353,6 +353,10 @@ export interface Button {
   style?: "bad" | "good" | "plain";
 }
 
+export interface CachedTokens {
+  cached_tokens?: number;
+}
+
 export interface Call {
   id: string;
   tool: string;
@@ -365,6 +369,11 @@ export interface Called {
   schedule_id: string;
   due_ms: number;
   state: string;
+}
+
+export interface CalledFunction {
+  name: string;
+  arguments: string;
 }
 
 export interface Cancel {
@@ -487,6 +496,58 @@ export interface ChannelStatus {
   outbox?: { [name: string]: number };
 }
 
+export interface ChatCompletion {
+  id: string;
+  created: number;
+  model: string;
+  choices: (Choice)[];
+  usage: ChatUsage;
+  object?: "chat.completion";
+  palyra_session?: string;
+}
+
+export interface ChatMessage {
+  role: "assistant" | "developer" | "system" | "tool" | "user";
+  content?: string | (ContentPart)[] | null;
+  tool_calls?: (ToolCalled)[] | null;
+  tool_call_id?: string;
+}
+
+export interface ChatRequest {
+  messages: (ChatMessage)[];
+  model?: string;
+  stream?: boolean | null;
+  stream_options?: StreamOptions | null;
+  tools?: (ChatTool)[] | null;
+  tool_choice?: unknown;
+  user?: string | null;
+  n?: number | null;
+  logprobs?: boolean | null;
+  modalities?: (string)[] | null;
+  response_format?: { [name: string]: unknown } | null;
+  functions?: (unknown)[] | null;
+}
+
+export interface ChatTool {
+  type: "function";
+  function: Function;
+}
+
+export interface ChatUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details: CachedTokens;
+  completion_tokens_details: ReasoningTokens;
+}
+
+export interface Choice {
+  message: palyra_transports_http_openai_shapes_Message;
+  finish_reason: string;
+  index?: number;
+  logprobs?: null;
+}
+
 export interface Circumstances {
   now_ms: number;
   origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
@@ -582,6 +643,16 @@ export interface ConnectionStatus {
   heard_ms?: number;
 }
 
+export interface ContentPart {
+  type: string;
+  text?: string;
+  refusal?: string;
+  image_url?: string | ImageUrl | null;
+  file?: FilePart | null;
+  filename?: string;
+  file_data?: string;
+}
+
 export interface CronTrigger {
   on: "cron";
   expression: string;
@@ -645,6 +716,25 @@ export interface Effect {
   file?: string;
 }
 
+export interface EmbeddingList {
+  data: (OneEmbedding)[];
+  model: string;
+  usage: EmbeddingUsage;
+  object?: "list";
+}
+
+export interface EmbeddingRequest {
+  input: string | (string)[];
+  model?: string;
+  encoding_format?: "base64" | "float";
+  dimensions?: number | null;
+}
+
+export interface EmbeddingUsage {
+  prompt_tokens: number;
+  total_tokens: number;
+}
+
 export interface Entry {
   tape: string;
   seq: number;
@@ -654,7 +744,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | JournalArchived | JournalRestored | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -725,6 +815,11 @@ export interface FileChange {
   change: "created" | "deleted" | "modified" | "restored";
 }
 
+export interface FilePart {
+  filename?: string;
+  file_data?: string;
+}
+
 export interface FileTrigger {
   on: "file";
   path: string;
@@ -766,6 +861,17 @@ export interface Found {
   item: Item;
   score: number;
   parts: ScoreParts;
+}
+
+export interface Function {
+  name: string;
+  description?: string | null;
+  parameters?: { [name: string]: unknown } | null;
+}
+
+export interface FunctionCalled {
+  name?: string;
+  arguments?: string;
 }
 
 export interface Given {
@@ -811,6 +917,10 @@ export interface Hit {
 
 export interface HookTrigger {
   on: "webhook";
+}
+
+export interface ImageUrl {
+  url: string;
 }
 
 export interface Import {
@@ -1106,26 +1216,8 @@ export interface MemoryWritten {
   digest?: string;
 }
 
-export interface Message {
-  number: number;
-  message_id: string;
-  connector: string;
-  conversation: string;
-  thread?: string;
-  sender: string;
-  state: "answered" | "failed" | "held" | "queued" | "received" | "refused";
-  reason?: string;
-  principal?: string;
-  session_id?: string;
-  run_id?: string;
-  files?: number;
-  received_ms: number;
-  ended_ms?: number;
-  inbound: Inbound;
-}
-
 export interface MessagePage {
-  messages: (Message)[];
+  messages: (palyra_journal_channels_Message)[];
   next?: number;
 }
 
@@ -1178,6 +1270,8 @@ export interface ModelInfo {
 
 export interface ModelList {
   models: (ModelInfo)[];
+  data: (OpenAIModel)[];
+  object?: "list";
 }
 
 export interface ModelReplied {
@@ -1337,6 +1431,32 @@ export interface Old {
   title: string;
   updated_ms: number;
   entries: number;
+}
+
+export interface OneEmbedding {
+  index: number;
+  embedding: (number)[] | string;
+  object?: "embedding";
+}
+
+export interface OpenAIError {
+  error: OpenAIProblem;
+}
+
+export interface OpenAIModel {
+  id: string;
+  created: number;
+  owned_by: string;
+  object?: "model";
+}
+
+export interface OpenAIProblem {
+  code: string;
+  message: string;
+  retryable: boolean;
+  details: { [name: string]: unknown };
+  type: string;
+  param?: string | null;
 }
 
 export interface OwnerNotified {
@@ -1562,6 +1682,10 @@ export interface Ready {
   reason?: string;
 }
 
+export interface ReasoningTokens {
+  reasoning_tokens?: number;
+}
+
 export interface Record {
   name: string;
   description: string;
@@ -1648,7 +1772,7 @@ export interface Reply {
   conversation: string;
   thread?: string;
   kind: "answer" | "approval" | "command" | "edit" | "message" | "pairing" | "told";
-  state: "dead" | "sending" | "sent" | "waiting";
+  state: "dead" | "dropped" | "sending" | "sent" | "waiting";
   attempts?: number;
   ready_ms?: number;
   error?: string;
@@ -1695,6 +1819,67 @@ export interface Resolve {
   device?: string;
   channel?: string;
   must_exist?: boolean;
+}
+
+export interface Response {
+  id: string;
+  created_at: number;
+  model: string;
+  status: "completed" | "failed" | "in_progress" | "incomplete";
+  output: ({ [name: string]: unknown })[];
+  previous_response_id: string | null;
+  instructions: string | null;
+  usage?: ResponseUsage | null;
+  error?: { [name: string]: unknown } | null;
+  incomplete_details?: { [name: string]: unknown } | null;
+  metadata?: { [name: string]: string };
+  parallel_tool_calls?: boolean;
+  temperature?: null;
+  top_p?: null;
+  tool_choice?: "auto";
+  tools?: ({ [name: string]: unknown })[];
+  text?: { [name: string]: unknown };
+  object?: "response";
+  palyra_session?: string;
+}
+
+export interface ResponseItem {
+  type?: string;
+  role?: "assistant" | "developer" | "system" | "user";
+  content?: string | (ContentPart)[] | null;
+  call_id?: string;
+  name?: string;
+  arguments?: string;
+  output?: string | (ContentPart)[] | null;
+}
+
+export interface ResponseRequest {
+  input: string | (ResponseItem)[];
+  model?: string;
+  instructions?: string | null;
+  previous_response_id?: string | null;
+  stream?: boolean | null;
+  tools?: (ResponseTool)[] | null;
+  tool_choice?: unknown;
+  user?: string | null;
+  text?: { [name: string]: unknown } | null;
+  background?: boolean | null;
+  conversation?: unknown;
+}
+
+export interface ResponseTool {
+  type: string;
+  name?: string;
+  description?: string | null;
+  parameters?: { [name: string]: unknown } | null;
+}
+
+export interface ResponseUsage {
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
+  input_tokens_details: CachedTokens;
+  output_tokens_details: ReasoningTokens;
 }
 
 export interface Restart {
@@ -1750,6 +1935,19 @@ export interface RoutePlanned {
   expected_input_tokens?: number;
   expected_output_tokens?: number;
   expected_microusd?: number | null;
+}
+
+export interface RpcAnswer {
+  jsonrpc: string;
+  id: number | string | null;
+  result?: { [name: string]: unknown };
+  error?: RpcError;
+}
+
+export interface RpcError {
+  code: number;
+  message: string;
+  data?: unknown;
 }
 
 export interface Rule {
@@ -2267,6 +2465,10 @@ export interface StoredFile {
   note?: string;
 }
 
+export interface StreamOptions {
+  include_usage?: boolean;
+}
+
 export interface Subject {
   tool: string;
   kind: "command" | "host" | "path_prefix" | "program" | "recipient" | "tool";
@@ -2390,6 +2592,18 @@ export interface TokenList {
   tokens: (Token)[];
 }
 
+export interface ToolCall {
+  id: string;
+  function: CalledFunction;
+  type?: "function";
+  index?: number;
+}
+
+export interface ToolCalled {
+  id?: string;
+  function?: FunctionCalled;
+}
+
 export interface ToolDecided {
   kind: "tool.decided";
   call_id: string;
@@ -2489,7 +2703,7 @@ export interface ToolUndone {
 }
 
 export interface Trace {
-  message: Message;
+  message: palyra_journal_channels_Message;
   steps: (palyra_journal_channels_Step)[];
   replies: (Reply)[];
 }
@@ -2604,6 +2818,32 @@ export interface WhoCan {
   tools: (ToolRow)[];
 }
 
+export interface WorkerJoined {
+  kind: "worker.joined";
+  worker: string;
+  version: string;
+  platform?: string;
+  tier?: "A" | "B" | "C" | "none";
+  tools?: (string)[];
+}
+
+export interface WorkerLeft {
+  kind: "worker.left";
+  worker: string;
+  why: "closed" | "lost" | "replaced" | "revoked";
+  calls?: (string)[];
+}
+
+export interface WorkerRefused {
+  kind: "worker.refused";
+  why: "certificate" | "code" | "double" | "late_result" | "message" | "not_its_call" | "revoked" | "version";
+  worker?: string;
+  address?: string;
+  call_id?: string | null;
+  detail?: string;
+  times?: number;
+}
+
 export interface palyra_domain_channels_Check {
   reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
   passed: boolean;
@@ -2619,6 +2859,24 @@ export interface palyra_domain_tools_Preview {
   kind: "command" | "diff" | "request" | "text";
   title: string;
   body?: string;
+}
+
+export interface palyra_journal_channels_Message {
+  number: number;
+  message_id: string;
+  connector: string;
+  conversation: string;
+  thread?: string;
+  sender: string;
+  state: "answered" | "failed" | "held" | "queued" | "received" | "refused";
+  reason?: string;
+  principal?: string;
+  session_id?: string;
+  run_id?: string;
+  files?: number;
+  received_ms: number;
+  ended_ms?: number;
+  inbound: Inbound;
 }
 
 export interface palyra_journal_channels_Step {
@@ -2674,6 +2932,7 @@ export interface palyra_runtime_memory_Change {
 export interface palyra_runtime_schedule_verbs_Forecast {
   firings_a_month: number;
   runs?: number;
+  like?: number;
   tokens_a_run?: number;
   cost_microusd_a_run?: number;
   cost_microusd_a_month?: number;
@@ -2694,6 +2953,13 @@ export interface palyra_transports_http_errors_Problem {
   details: { [name: string]: unknown };
 }
 
+export interface palyra_transports_http_openai_shapes_Message {
+  content: string | null;
+  role?: "assistant";
+  refusal?: null;
+  tool_calls?: (ToolCall)[];
+}
+
 export interface palyra_transports_http_policy_files_Draft {
   name: string;
   text: string;
@@ -2710,6 +2976,6 @@ export interface palyra_transports_http_tasks_KindList {
   kinds: (KindCount)[];
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | JournalArchived | JournalRestored | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress;

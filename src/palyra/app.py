@@ -299,7 +299,7 @@ async def start(
     learning, feeder = parts_learning.learning(ground, memory, policy, models, budgets, notices, shelf, tasks)
 
     days = given.retention
-    old = RetentionSettings(days.sessions_after_days, days.unused_files_after_days)
+    old = RetentionSettings(days.sessions_after_days, days.unused_files_after_days, days.chat_messages_after_days)
     retention = Retention(db, clock, home / "journal.db", old)
     retention.register(tasks)
     client_calls.register(tasks)

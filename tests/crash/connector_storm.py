@@ -14,7 +14,7 @@ import socket
 import sqlite3
 import time
 from collections import Counter
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -232,7 +232,7 @@ def _free_port() -> int:
 
 
 def _rows(journal: Path, sql: str, *values: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(f"file:{journal}?mode=ro", uri=True, timeout=5) as connection:
+    with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True, timeout=5)) as connection:
         return connection.execute(sql, values).fetchall()
 
 

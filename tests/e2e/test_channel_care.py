@@ -8,13 +8,16 @@ import msgspec
 
 from palyra.app import Daemon
 from palyra.channels import loopback
+from palyra.channels.contract import Lost, Outgoing, SendFailed
 from palyra.channels.loopback import Posted
 from palyra.domain.ids import OWNER
 from palyra.journal import approvals
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer
+from palyra.runtime.channels.shapes import Place
 from tests.chatting import Chat, chat
-from tests.inprocess import body, finished, say, session, until
+from tests.e2e.test_channel_people import later
+from tests.inprocess import body, finished, kinds, say, session, until
 from tests.watching_over import STEP_MS, JumpingClock, passes, set_mode, watched
 
 TOLD = '[channel_router]\nnotices_to = "chat/alerts"\n'
@@ -123,6 +126,74 @@ async def asked_in(talk: Chat, approval_id: str) -> Posted:
 
     await talk.until(lambda seen: bool(there(seen)))
     return there(talk)[0]
+
+
+def test_the_way_of_old_messages_is_forgotten_but_not_dead_letters_nor_what_was_said(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, [Turn(text=f"answer {n}") for n in range(9)]) as talk:
+            await talk.pair("anna", "bert")
+            old = talk.direct("anna", "hello")
+            said = await talk.is_(old, "answered")
+
+            def gone(out: Outgoing) -> None:
+                raise SendFailed("this conversation is gone", permanent=True)
+
+            talk.platform.trouble = gone
+            undelivered = talk.direct("bert", "hello")
+            await talk.is_(undelivered, "failed")
+            talk.platform.trouble = lambda out: None
+            await talk.daemon.channels.say(OWNER, Place("chat", "dm-anna"), "of our own accord")
+            await talk.answers("dm-anna", 2)
+            await talk.daemon.channels.outbox.idle.wait()
+            later(talk, 91 * 86_400_000)
+            new = talk.direct("anna", "and again")
+            await talk.is_(new, "answered")
+            await talk.daemon.retention.clean()
+            assert [each.inbound.native_id for each in await talk.daemon.channels.messages()] == [new, undelivered]
+            assert await talk.daemon.db.read(lambda tx: tx.all("SELECT count(*) FROM channel_outbox")) == [(2,)]
+            assert "run.completed" in await kinds(talk.daemon, said.session_id)
+            (letter,) = await talk.daemon.channels.dead()
+            await talk.daemon.channels.drop(OWNER, letter.reply_id)
+            assert await talk.daemon.channels.dead() == []
+            steps = [each.step for each in (await talk.daemon.channels.trace(f"chat:{undelivered}")).steps]
+            assert steps[-1] == "dropped"
+            later(talk, 91 * 86_400_000)
+            last = talk.direct("anna", "once more")
+            await talk.is_(last, "answered")
+            await talk.daemon.retention.clean()
+            assert [each.inbound.native_id for each in await talk.daemon.channels.messages()] == [last]
+
+    run(scene)
+
+
+def test_nobody_waits_longer_than_an_hour_however_long_a_platform_asks_for(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, [Turn(text="yes")]) as talk:
+            await talk.pair("anna")
+            errors: list[Exception] = [SendFailed("wait", retry_after_ms=10**12), Lost("wait", retry_after_ms=10**12)]
+            slept: list[int] = []
+
+            def asks(out: Outgoing) -> None:
+                if errors:
+                    raise errors.pop()
+
+            async def sleep(ms: int) -> None:
+                if ms < 600_000:
+                    await really(ms)
+                else:
+                    # It was waited for.
+                    slept.append(ms)
+                    talk.daemon.clock.now_ms = lambda: now_ms() + sum(slept)  # type: ignore[method-assign]
+
+            now_ms, really = talk.daemon.clock.now_ms, talk.daemon.clock.sleep
+            talk.platform.trouble = asks
+            talk.daemon.clock.sleep = sleep  # type: ignore[method-assign]
+            await talk.is_(talk.direct("anna", "hello"), "answered")
+            assert [round(ms, -4) for ms in slept] == [3_600_000, 3_600_000]
+            # Whoever connects again waits by the same measure.
+            assert Lost("later", retry_after_ms=10**12).retry_after_ms == 3_600_000
+
+    run(scene)
 
 
 def test_what_is_told_about_the_way_itself_does_not_go_that_way(tmp_path: Path) -> None:

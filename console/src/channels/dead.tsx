@@ -15,6 +15,7 @@ export function Dead(): VNode {
   const { error, busy, attempt } = useAttempt();
   const rows = found.value?.replies ?? [];
   const again = (id: string) => attempt(async () => { await post(`/v1/channels/dead/${id}/replay`); found.again(); }, "It is sent again.");
+  const drop = (id: string) => attempt(async () => { await post(`/v1/channels/dead/${id}/drop`); found.again(); }, "It is given up.");
   return (
     <>
       <Problem text={found.error || error} />
@@ -24,6 +25,7 @@ export function Dead(): VNode {
           <ReplyCard key={each.number} it={each}>
             <div class="row">
               <button type="button" disabled={busy} onClick={() => void again(each.reply_id)}>Send it again</button>
+              <button type="button" disabled={busy} onClick={() => void drop(each.reply_id)}>Give it up</button>
               <span class="hint mono breaks">{visible(each.conversation)}</span>
               {each.message_id && <a href={href("channels", "messages", each.message_id)}>the message it answers</a>}
             </div>

@@ -108,12 +108,16 @@ class Taken(Struct, frozen=True):
     duplicate: bool = False
 
 
+# However long a platform asks us to wait: a slip of theirs must not keep a channel silent for days.
+LONGEST_RETRY_MS = 3_600_000
+
+
 class Lost(Exception):
-    """The connection is gone, or there is none. The supervisor connects again, not before `retry_after_ms`."""
+    """The connection is gone, or there is none. The supervisor connects again, not before `retry_after_ms`, or an hour."""
 
     def __init__(self, why: str, *, retry_after_ms: int = 0) -> None:
         super().__init__(why)
-        self.retry_after_ms = retry_after_ms
+        self.retry_after_ms = min(retry_after_ms, LONGEST_RETRY_MS)
 
 
 class Refused(Exception):
@@ -125,7 +129,7 @@ class SendFailed(Exception):
 
     def __init__(self, why: str, *, retry_after_ms: int = 0, permanent: bool = False, maybe_sent: bool = False) -> None:
         super().__init__(why)
-        self.retry_after_ms = retry_after_ms
+        self.retry_after_ms = min(retry_after_ms, LONGEST_RETRY_MS)
         self.permanent = permanent
         self.maybe_sent = maybe_sent
 

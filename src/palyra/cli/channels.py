@@ -324,11 +324,15 @@ def _standing(person: Person) -> str:
 
 @verb(channels, "dead", help="Replies that could not be delivered; with an id, send one again.")
 @click.argument("reply", required=False)
-def dead(state: State, reply: str | None) -> None:
+@click.option("--drop", is_flag=True, help="Give it up for good.")
+def dead(state: State, reply: str | None, drop: bool) -> None:
     if reply is not None:
-        again = state.api.post(f"/v1/channels/dead/{_checked(reply)}/replay", shapes.Replies)
-        _say(state, {"replies": again.replies}, f"{clean(reply)} is sent again")
+        act, done = ("drop", "is given up") if drop else ("replay", "is sent again")
+        told = state.api.post(f"/v1/channels/dead/{_checked(reply)}/{act}", shapes.Replies)
+        _say(state, {"replies": told.replies}, f"{clean(reply)} {done}")
         return
+    if drop:
+        raise click.UsageError("say which: `palyra channels dead` lists them")
     found = state.api.get("/v1/channels/dead", shapes.Replies).replies
     if state.out.as_json:
         state.out.json({"replies": found})

@@ -185,6 +185,9 @@ class Retention(Section, frozen=True, kw_only=True):
     unused_files_after_days: Annotated[
         int, says("days after which a stored file that nothing names is removed", least=1, most=36_500)
     ] = 7
+    chat_messages_after_days: Annotated[
+        int, says("days after which it is forgotten which way a message from a chat went; 0: never", least=0, most=36_500)
+    ] = 90
 
 
 class Memory(Section, frozen=True, kw_only=True):

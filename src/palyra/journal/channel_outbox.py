@@ -16,7 +16,8 @@ from palyra.journal import channels, tape
 from palyra.journal.database import Tx
 
 ReplyKind = Literal["answer", "told", "approval", "pairing", "command", "message", "edit"]
-ReplyState = Literal["waiting", "sending", "sent", "dead"]
+# A dead letter stays until it is sent after all, or dropped by somebody.
+ReplyState = Literal["waiting", "sending", "sent", "dead", "dropped"]
 # The signal that there is something to send, as the queue's kinds have theirs.
 SIGNAL = "channels.outbox"
 _COLUMNS = """number, reply_id, part, parts, message_id, connector, conversation, thread, kind, state, attempts, ready_ms, error,
@@ -254,9 +255,46 @@ def replay(tx: Tx, reply_id: str) -> list[Reply]:
     return replies
 
 
+def drop(tx: Tx, reply_id: str) -> list[Reply]:
+    """Give a dead letter up for good."""
+    if tx.one("SELECT 1 FROM channel_outbox WHERE reply_id = :id AND state = 'dead' LIMIT 1", id=reply_id) is None:
+        raise NotFound(f"there is no dead letter {reply_id}: `palyra channels dead` lists them", reply_id=reply_id)
+    tx.run(
+        "UPDATE channel_outbox SET state = 'dropped', ended_ms = :now WHERE reply_id = :id AND state = 'dead'",
+        id=reply_id,
+        now=tx.now_ms,
+    )
+    replies = of_reply(tx, reply_id)
+    if replies[0].message_id:
+        channels.add_step(tx, replies[0].message_id, "dropped", "given up by hand")
+    return replies
+
+
+def forget(tx: Tx, before_ms: int, most: int = 500) -> bool:
+    """Drop what was sent of our own accord before a time, or given up, and where approvals were asked that are long answered.
+
+    Whether there is more. What answers a message goes with it.
+    """
+    rows = tx.all(
+        # The last row stays: who sends has read up to its number, which must not be given out again.
+        """DELETE FROM channel_outbox WHERE number IN (
+            SELECT number FROM channel_outbox WHERE state IN ('sent', 'dropped') AND message_id = '' AND ended_ms < :before
+                AND number < (SELECT max(number) FROM channel_outbox) LIMIT :most) RETURNING number""",
+        before=before_ms,
+        most=most,
+    )
+    tx.run(
+        """DELETE FROM channel_asked WHERE EXISTS (SELECT 1 FROM approvals a
+            WHERE a.approval_id = channel_asked.approval_id AND a.decision <> '' AND a.resolved_ms < :before)""",
+        before=before_ms,
+    )
+    return len(rows) == most
+
+
 def by_state(tx: Tx, connector: str) -> dict[str, int]:
     rows = tx.all(
-        "SELECT state, count(*) FROM channel_outbox WHERE connector = :connector AND state <> 'sent' GROUP BY state",
+        """SELECT state, count(*) FROM channel_outbox WHERE connector = :connector AND state NOT IN ('sent', 'dropped')
+            GROUP BY state""",
         connector=connector,
     )
     return {str(state): int(count) for state, count in rows}

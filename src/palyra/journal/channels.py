@@ -15,7 +15,7 @@ from palyra.domain.events import MessageReceived, MessageRefused, RunCancelled, 
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.labels import untrusted
 from palyra.journal import tape
-from palyra.journal.database import Tx
+from palyra.journal.database import Row, Tx
 
 OPEN = "state IN ('received', 'held', 'queued')"
 _SHOWN_ON_TAPE = 4_000
@@ -258,11 +258,32 @@ def forget_refused(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:
         before=before_ms,
         most=most,
     )
+    return _forget(tx, rows, most)
+
+
+def forget_ended(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:
+    """Drop messages that were answered, or failed, before a time, in the same way; what was said stays in its session.
+
+    What waits to be sent about one, or is a dead letter that nobody has looked at, keeps it.
+    """
+    rows = tx.all(
+        """SELECT number, message_id FROM channel_messages m WHERE number > :after AND state IN ('answered', 'failed')
+            AND ended_ms < :before AND NOT EXISTS (SELECT 1 FROM channel_outbox o WHERE o.message_id = m.message_id
+                AND o.message_id <> '' AND o.state NOT IN ('sent', 'dropped'))
+            ORDER BY number LIMIT :most""",
+        after=after,
+        before=before_ms,
+        most=most,
+    )
+    return _forget(tx, rows, most)
+
+
+def _forget(tx: Tx, rows: list[Row], most: int) -> int:
     for _, message_id in rows:
         tx.run("DELETE FROM channel_steps WHERE message_id = :id", id=message_id)
         # The last row stays: who sends has read up to its number, which must not be given out again.
         tx.run(
-            """DELETE FROM channel_outbox WHERE message_id = :id AND message_id <> '' AND state = 'sent'
+            """DELETE FROM channel_outbox WHERE message_id = :id AND message_id <> '' AND state IN ('sent', 'dropped')
                 AND number < (SELECT max(number) FROM channel_outbox)""",
             id=message_id,
         )

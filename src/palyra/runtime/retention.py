@@ -18,7 +18,7 @@ from palyra.domain.errors import Unavailable
 from palyra.domain.events import AdminChanged
 from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM_TAPE
-from palyra.journal import channel_people, channels, retention, segments, sessions, sqlite_files, tape, tasks
+from palyra.journal import channel_outbox, channel_people, channels, retention, segments, sessions, sqlite_files, tape, tasks
 from palyra.journal.database import Database, Row, Tx
 from palyra.journal.retention import Old
 from palyra.journal.segments import Sealed, Segment
@@ -43,6 +43,7 @@ class RetentionSettings(Struct, frozen=True):
 
     sessions_after_days: int = 0
     unused_files_after_days: int = 7
+    chat_messages_after_days: int = 90
 
 
 class Archived(Struct, frozen=True, kw_only=True):
@@ -183,6 +184,7 @@ class Retention:
             size += freed
         if not dry_run:
             await self._forget_strangers()
+            await self._forget_chats()
         return Cleaned(dry_run=dry_run, artifacts=count, bytes=size)
 
     async def _forget_strangers(self) -> None:
@@ -191,6 +193,16 @@ class Retention:
         while after := await self._db.write(partial(channels.forget_refused, before_ms=before, after=after)):
             pass
         await self._db.write(partial(channel_people.forget_strangers, before_ms=before))
+
+    async def _forget_chats(self) -> None:
+        """Which way messages from chats went. What was said is in the sessions; dead letters stay until somebody sees to them."""
+        if not self._settings.chat_messages_after_days:
+            return
+        before, after = self._clock.now_ms() - self._settings.chat_messages_after_days * DAY_MS, 0
+        while after := await self._db.write(partial(channels.forget_ended, before_ms=before, after=after)):
+            pass
+        while await self._db.write(partial(channel_outbox.forget, before_ms=before)):
+            pass
 
     async def maintain(self) -> Maintained:
         """Look after the database file while it is in use: statistics, the write-ahead log, free pages."""

@@ -13,13 +13,19 @@ class AdminStatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class AdminListToolsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class AdminListModelsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class AdminListToolsRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+class AdminModelsGetRequest(_message.Message):
+    __slots__ = ("model",)
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    def __init__(self, model: _Optional[str] = ...) -> None: ...
 
 class AdminUsageRequest(_message.Message):
     __slots__ = ("by", "since_ms", "until_ms", "session_id", "run_id", "schedule_id", "everybody", "limit")
@@ -531,6 +537,12 @@ class AdminListDeadLettersRequest(_message.Message):
     def __init__(self, channel: _Optional[str] = ...) -> None: ...
 
 class AdminReplayDeadLetterRequest(_message.Message):
+    __slots__ = ("reply_id",)
+    REPLY_ID_FIELD_NUMBER: _ClassVar[int]
+    reply_id: str
+    def __init__(self, reply_id: _Optional[str] = ...) -> None: ...
+
+class AdminChannelsDropRequest(_message.Message):
     __slots__ = ("reply_id",)
     REPLY_ID_FIELD_NUMBER: _ClassVar[int]
     reply_id: str

@@ -41,15 +41,20 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminStatusRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.Status.FromString,
                 _registered_method=True)
+        self.ListTools = channel.unary_unary(
+                '/palyra.v1.Admin/ListTools',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.ToolList.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/palyra.v1.Admin/ListModels',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.ModelList.FromString,
                 _registered_method=True)
-        self.ListTools = channel.unary_unary(
-                '/palyra.v1.Admin/ListTools',
-                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.SerializeToString,
-                response_deserializer=palyra_dot_v1_dot_types__pb2.ToolList.FromString,
+        self.ModelsGet = channel.unary_unary(
+                '/palyra.v1.Admin/ModelsGet',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.OpenAIModel.FromString,
                 _registered_method=True)
         self.Usage = channel.unary_unary(
                 '/palyra.v1.Admin/Usage',
@@ -391,6 +396,11 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminReplayDeadLetterRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.DeadLetters.FromString,
                 _registered_method=True)
+        self.ChannelsDrop = channel.unary_unary(
+                '/palyra.v1.Admin/ChannelsDrop',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminChannelsDropRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.DeadLetters.FromString,
+                _registered_method=True)
         self.ListPairings = channel.unary_unary(
                 '/palyra.v1.Admin/ListPairings',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListPairingsRequest.SerializeToString,
@@ -468,6 +478,13 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTools(self, request, context):
+        """Tools the agent has.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListModels(self, request, context):
         """Models that can be asked for.
         """
@@ -475,8 +492,8 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListTools(self, request, context):
-        """Tools the agent has.
+    def ModelsGet(self, request, context):
+        """One of them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -958,6 +975,13 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ChannelsDrop(self, request, context):
+        """Give such a reply up for good.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListPairings(self, request, context):
         """Who waits to be admitted.
         """
@@ -1057,15 +1081,20 @@ def add_AdminServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminStatusRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.Status.SerializeToString,
             ),
+            'ListTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTools,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.ToolList.SerializeToString,
+            ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListModelsRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.ModelList.SerializeToString,
             ),
-            'ListTools': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListTools,
-                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.FromString,
-                    response_serializer=palyra_dot_v1_dot_types__pb2.ToolList.SerializeToString,
+            'ModelsGet': grpc.unary_unary_rpc_method_handler(
+                    servicer.ModelsGet,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.OpenAIModel.SerializeToString,
             ),
             'Usage': grpc.unary_unary_rpc_method_handler(
                     servicer.Usage,
@@ -1407,6 +1436,11 @@ def add_AdminServicer_to_server(servicer, server):
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminReplayDeadLetterRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.DeadLetters.SerializeToString,
             ),
+            'ChannelsDrop': grpc.unary_unary_rpc_method_handler(
+                    servicer.ChannelsDrop,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminChannelsDropRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.DeadLetters.SerializeToString,
+            ),
             'ListPairings': grpc.unary_unary_rpc_method_handler(
                     servicer.ListPairings,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminListPairingsRequest.FromString,
@@ -1511,6 +1545,33 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
+    def ListTools(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ListTools',
+            palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.ToolList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListModels(request,
             target,
             options=(),
@@ -1538,7 +1599,7 @@ class Admin:
             _registered_method=True)
 
     @staticmethod
-    def ListTools(request,
+    def ModelsGet(request,
             target,
             options=(),
             channel_credentials=None,
@@ -1551,9 +1612,9 @@ class Admin:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/palyra.v1.Admin/ListTools',
-            palyra_dot_v1_dot_admin__pb2.AdminListToolsRequest.SerializeToString,
-            palyra_dot_v1_dot_types__pb2.ToolList.FromString,
+            '/palyra.v1.Admin/ModelsGet',
+            palyra_dot_v1_dot_admin__pb2.AdminModelsGetRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.OpenAIModel.FromString,
             options,
             channel_credentials,
             insecure,
@@ -3389,6 +3450,33 @@ class Admin:
             target,
             '/palyra.v1.Admin/ReplayDeadLetter',
             palyra_dot_v1_dot_admin__pb2.AdminReplayDeadLetterRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.DeadLetters.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ChannelsDrop(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/ChannelsDrop',
+            palyra_dot_v1_dot_admin__pb2.AdminChannelsDropRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.DeadLetters.FromString,
             options,
             channel_credentials,

@@ -39,7 +39,7 @@ class Label(_message.Message):
     def __init__(self, integrity: _Optional[str] = ..., confidentiality: _Optional[str] = ..., sources: _Optional[_Iterable[str]] = ..., private_sources: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Commission(_message.Message):
-    __slots__ = ("session_id", "run_id", "call_id", "root", "depth", "task", "tools", "label")
+    __slots__ = ("session_id", "run_id", "call_id", "root", "depth", "task", "tools", "label", "serves")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     CALL_ID_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +48,7 @@ class Commission(_message.Message):
     TASK_FIELD_NUMBER: _ClassVar[int]
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     LABEL_FIELD_NUMBER: _ClassVar[int]
+    SERVES_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     run_id: str
     call_id: str
@@ -56,7 +57,8 @@ class Commission(_message.Message):
     task: str
     tools: ListOfString
     label: Label
-    def __init__(self, session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., call_id: _Optional[str] = ..., root: _Optional[str] = ..., depth: _Optional[int] = ..., task: _Optional[str] = ..., tools: _Optional[_Union[ListOfString, _Mapping]] = ..., label: _Optional[_Union[Label, _Mapping]] = ...) -> None: ...
+    serves: str
+    def __init__(self, session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., call_id: _Optional[str] = ..., root: _Optional[str] = ..., depth: _Optional[int] = ..., task: _Optional[str] = ..., tools: _Optional[_Union[ListOfString, _Mapping]] = ..., label: _Optional[_Union[Label, _Mapping]] = ..., serves: _Optional[str] = ...) -> None: ...
 
 class ClientTool(_message.Message):
     __slots__ = ("name", "description", "parameters_json")

@@ -161,12 +161,6 @@ class Status(_message.Message):
     uptime_ms: int
     def __init__(self, version: _Optional[str] = ..., url: _Optional[str] = ..., home: _Optional[str] = ..., workspace: _Optional[str] = ..., models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., policy: _Optional[_Union[PolicyState, _Mapping]] = ..., tools: _Optional[_Iterable[str]] = ..., runs_working: _Optional[int] = ..., watchers: _Optional[int] = ..., entries: _Optional[int] = ..., incidents: _Optional[int] = ..., unread: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ..., started_ms: _Optional[int] = ..., uptime_ms: _Optional[int] = ...) -> None: ...
 
-class ModelList(_message.Message):
-    __slots__ = ("models",)
-    MODELS_FIELD_NUMBER: _ClassVar[int]
-    models: _containers.RepeatedCompositeFieldContainer[ModelInfo]
-    def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ...) -> None: ...
-
 class Limits(_message.Message):
     __slots__ = ("time_ms", "input_bytes", "output_bytes")
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
@@ -204,6 +198,28 @@ class ToolList(_message.Message):
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     tools: _containers.RepeatedCompositeFieldContainer[ToolSpec]
     def __init__(self, tools: _Optional[_Iterable[_Union[ToolSpec, _Mapping]]] = ...) -> None: ...
+
+class OpenAIModel(_message.Message):
+    __slots__ = ("id", "created", "owned_by", "object")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CREATED_FIELD_NUMBER: _ClassVar[int]
+    OWNED_BY_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    created: int
+    owned_by: str
+    object: str
+    def __init__(self, id: _Optional[str] = ..., created: _Optional[int] = ..., owned_by: _Optional[str] = ..., object: _Optional[str] = ...) -> None: ...
+
+class ModelList(_message.Message):
+    __slots__ = ("models", "data", "object")
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    models: _containers.RepeatedCompositeFieldContainer[ModelInfo]
+    data: _containers.RepeatedCompositeFieldContainer[OpenAIModel]
+    object: str
+    def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., data: _Optional[_Iterable[_Union[OpenAIModel, _Mapping]]] = ..., object: _Optional[str] = ...) -> None: ...
 
 class UsageRow(_message.Message):
     __slots__ = ("group", "calls", "input_tokens", "output_tokens", "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "unpriced", "slowest_ms", "from_ms", "until_ms")
@@ -2500,18 +2516,20 @@ class Schedule(_message.Message):
     def __init__(self, schedule_id: _Optional[str] = ..., owner: _Optional[str] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., trigger: _Optional[_Union[TriggerChoice, _Mapping]] = ..., zone: _Optional[str] = ..., overlap: _Optional[str] = ..., missed: _Optional[str] = ..., quiet: _Optional[_Union[Quiet, _Mapping]] = ..., scopes: _Optional[_Iterable[_Union[_events_pb2.Subject, _Mapping]]] = ..., ask: _Optional[str] = ..., model: _Optional[str] = ..., workspace: _Optional[str] = ..., fresh: _Optional[bool] = ..., label: _Optional[_Union[_events_pb2.Label, _Mapping]] = ..., state: _Optional[str] = ..., next_ms: _Optional[int] = ..., created_ms: _Optional[int] = ..., updated_ms: _Optional[int] = ...) -> None: ...
 
 class ScheduleVerbsForecast(_message.Message):
-    __slots__ = ("firings_a_month", "runs", "tokens_a_run", "cost_microusd_a_run", "cost_microusd_a_month")
+    __slots__ = ("firings_a_month", "runs", "tokens_a_run", "cost_microusd_a_run", "cost_microusd_a_month", "like")
     FIRINGS_A_MONTH_FIELD_NUMBER: _ClassVar[int]
     RUNS_FIELD_NUMBER: _ClassVar[int]
     TOKENS_A_RUN_FIELD_NUMBER: _ClassVar[int]
     COST_MICROUSD_A_RUN_FIELD_NUMBER: _ClassVar[int]
     COST_MICROUSD_A_MONTH_FIELD_NUMBER: _ClassVar[int]
+    LIKE_FIELD_NUMBER: _ClassVar[int]
     firings_a_month: int
     runs: int
     tokens_a_run: int
     cost_microusd_a_run: int
     cost_microusd_a_month: int
-    def __init__(self, firings_a_month: _Optional[int] = ..., runs: _Optional[int] = ..., tokens_a_run: _Optional[int] = ..., cost_microusd_a_run: _Optional[int] = ..., cost_microusd_a_month: _Optional[int] = ...) -> None: ...
+    like: int
+    def __init__(self, firings_a_month: _Optional[int] = ..., runs: _Optional[int] = ..., tokens_a_run: _Optional[int] = ..., cost_microusd_a_run: _Optional[int] = ..., cost_microusd_a_month: _Optional[int] = ..., like: _Optional[int] = ...) -> None: ...
 
 class Firing(_message.Message):
     __slots__ = ("schedule_id", "due_ms", "state", "run_id", "session_id", "note", "artifact", "updated_ms")

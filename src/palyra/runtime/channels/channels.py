@@ -276,6 +276,16 @@ class Channels:
         self.outbox.again(replies)
         return replies
 
+    async def drop(self, by: str, reply_id: str) -> list[Reply]:
+        """Give a dead letter up for good."""
+
+        def step(tx: Tx) -> list[Reply]:
+            replies = channel_outbox.drop(tx, reply_id)
+            _record(tx, by, "dead letter dropped", reply_id)
+            return replies
+
+        return await self._db.write(step)
+
     async def reconnect(self, by: str, name: str) -> ChannelStatus:
         channel = self._book.get(name)
         if not channel.enabled:

@@ -188,6 +188,10 @@ async def replay(call: Call[Nothing, Nothing]) -> Answer:
     return ok(DeadLetters(await call.parts.late_channels.now.replay(call.principal, call.path["reply_id"])))
 
 
+async def drop(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(DeadLetters(await call.parts.late_channels.now.drop(call.principal, call.path["reply_id"])))
+
+
 async def pairings(call: Call[Nothing, Nothing]) -> Answer:
     return ok(PairingList(await call.parts.late_channels.now.desk.pending()))
 
@@ -303,6 +307,8 @@ CHANNELS: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/channels/dead", summary="replies that could not be delivered", handler=dead, scope="owner",
           query=OfChannel, gives=_json(DeadLetters)),
     Route(method="POST", path="/v1/channels/dead/{reply_id}/replay", summary="send such a reply again", handler=replay,
+          scope="owner", body=Nothing, gives=_json(DeadLetters)),
+    Route(method="POST", path="/v1/channels/dead/{reply_id}/drop", summary="give such a reply up for good", handler=drop,
           scope="owner", body=Nothing, gives=_json(DeadLetters)),
     Route(method="GET", path="/v1/channels/pairings", summary="who waits to be admitted", handler=pairings, scope="owner",
           gives=_json(PairingList)),
