@@ -17,6 +17,7 @@ _WITH_TOKEN = (401, 403)
 _WITH_INPUT = (400,)
 _WITH_BODY = (400, 408, 413, 415)
 _WITH_PATH = (400, 404)
+_HEADERS = {"Last-Event-ID": "^[0-9]{1,15}$"}
 # What has a tape can have been put away.
 _OF_A_TAPE = frozenset({"session_id", "run_id"})
 
@@ -114,7 +115,7 @@ def _header_parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
             "in": "header",
             "required": False,
             "description": about,
-            "schema": {"type": "string", "pattern": "^[0-9]{1,15}$"},
+            "schema": {"type": "string", "pattern": _HEADERS.get(name, "^[!-~]{1,200}$")},
         }
         for name, about in route.headers
         if name != "Accept"

@@ -4,6 +4,7 @@ The rule: the messages behind the last one of the assistant are new; all others 
 """
 
 import binascii
+import re
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
@@ -29,6 +30,7 @@ _CALL = "call_"
 _RESPONSE = "resp_"
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "application/pdf": "pdf"}
+_FIELD = re.compile(rb"[!-~]{1,200}")
 _BY_CHOICE = ("auto", "none", None)
 
 
@@ -130,11 +132,11 @@ def _chosen(choice: Any, offered: tuple[ClientTool, ...]) -> tuple[ClientTool, .
 
 
 def _header(headers: dict[bytes, bytes], name: bytes) -> str:
-    value = headers.get(name, b"").strip()
-    if not value:
+    value = headers.get(name)
+    if value is None:
         return ""
-    if not value.isascii() or not value.decode("ascii").isprintable() or len(value) > 200:
-        raise InvalidInput(f"the header {name.decode()} takes up to 200 printable characters")
+    if not _FIELD.fullmatch(value):
+        raise InvalidInput(f"the header {name.decode()} takes 1 to 200 characters of ASCII, without spaces")
     return value.decode("ascii")
 
 
