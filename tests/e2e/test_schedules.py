@@ -15,7 +15,7 @@ from palyra.domain.tools import Subject
 from palyra.journal import approvals, runs, tape, usage
 from palyra.journal.usage import Asked
 from palyra.models.scripted import Script, ScriptedModel, Turn
-from palyra.runtime.schedule_verbs import NewSchedule
+from palyra.runtime.schedule_verbs import Forecast, NewSchedule
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
 from tests.faults import FullDisk, asked, at_commit, eventually, on_full_disk, pending
@@ -304,6 +304,7 @@ def test_a_forecast_comes_from_the_schedules_own_runs(tmp_path: Path) -> None:
     async def inside() -> None:
         clock = HeldClock(moment("2026-11-16T08:30"))
         async with timed(tmp_path, clock) as d:
+            assert (await preview(d, "daily at 9")) == Forecast(firings_a_month=30), "nothing is known yet"
             made = await add(d, "daily at 9")
             assert made.forecast is not None
             assert (made.forecast.firings_a_month, made.forecast.runs) == (30, 0)
@@ -312,11 +313,18 @@ def test_a_forecast_comes_from_the_schedules_own_runs(tmp_path: Path) -> None:
             assert after is not None
             assert after.runs == 2
             assert after.tokens_a_run > 0
-            often = d.timekeeping.schedules.look_ahead(OWNER, NewSchedule(text="x", when="every 1m"))
-            assert often.forecast is not None
-            assert often.forecast.firings_a_month == 30 * 24 * 60
+            # Before it is saved: as if it were like the owner's other runs, which it says.
+            often = await preview(d, "every 1m")
+            assert (often.firings_a_month, often.runs, often.like) == (30 * 24 * 60, 0, 2)
+            assert often.tokens_a_run == after.tokens_a_run
 
     run(inside())
+
+
+async def preview(d: Daemon, when: str) -> Forecast:
+    forecast = (await d.timekeeping.schedules.preview(OWNER, NewSchedule(text="x", when=when))).forecast
+    assert forecast is not None
+    return forecast
 
 
 def test_whatever_tells_a_schedules_cost_tells_the_same_with_its_subagents(tmp_path: Path) -> None:
@@ -343,6 +351,8 @@ def test_whatever_tells_a_schedules_cost_tells_the_same_with_its_subagents(tmp_p
             assert told.tokens > 1_100, "what the subagent used is missing"
             used = await d.db.read(lambda tx: usage.spent(tx, Asked(schedule_id=schedule_id)))
             assert used.tokens == told.tokens
+            before = await preview(d, "daily at 9")
+            assert (before.like, before.tokens_a_run) == (1, told.tokens)
             assert [each.state for each in listed[schedule_id].firings] == ["done"]
             assert (listed[other.schedule.schedule_id].firings, told.basis) == ((), "its last 1 runs")
             with pytest.raises(Forbidden):

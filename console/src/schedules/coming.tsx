@@ -7,12 +7,13 @@ import type { ShownSchedule } from "../types";
 export function Coming({ shown }: { shown: ShownSchedule }): VNode {
   const times = shown.upcoming_shown ?? [];
   const forecast = shown.forecast;
+  const basis = forecast?.runs || forecast?.like || 0;
   return (
     <>
       <p>Fires <strong><bdi>{visible(whenWords(shown))}</bdi></strong>.</p>
       {times.length > 0 && <ol class="times" aria-label="Next firings">{times.map((each, at) => <li key={at}><time dateTime={new Date(shown.upcoming![at]!).toISOString()}>{each}</time></li>)}</ol>}
       {forecast && <p class="hint" aria-label="Forecast">{times.length > 0 && <>{count(forecast.firings_a_month)} {forecast.firings_a_month === 1 ? "time" : "times"} in the next thirty days. </>}
-        {forecast.runs ? <>By its last {count(forecast.runs)} {forecast.runs === 1 ? "run" : "runs"}: {count(forecast.tokens_a_run ?? 0)} tokens and {money(forecast.cost_microusd_a_run ?? 0)} each time, {money(forecast.cost_microusd_a_month ?? 0)} in thirty days.</> : "What it takes is known after its first run."}</p>}
+        {basis ? <>{forecast.runs ? "By its last" : "If it is like your last"} {count(basis)} {basis === 1 ? "run" : "runs"}: {count(forecast.tokens_a_run ?? 0)} tokens and {money(forecast.cost_microusd_a_run ?? 0)} each time, {money(forecast.cost_microusd_a_month ?? 0)} in thirty days.</> : "What it takes is known after its first run."}</p>}
     </>
   );
 }

@@ -20,6 +20,7 @@ _SUBJECTS = ("path_prefix", "program", "command", "host", "recipient")
 class _Forecast(Struct, frozen=True):
     firings_a_month: int
     runs: int = 0
+    like: int = 0
     tokens_a_run: int = 0
     cost_microusd_a_run: int = 0
     cost_microusd_a_month: int = 0
@@ -157,18 +158,19 @@ def _cost(forecast: _Forecast | None) -> str:
         return ""
     times = words.counted(forecast.firings_a_month, "time", "times")
     if not forecast.firings_a_month:
-        each = f"; {forecast.tokens_a_run} tokens each, by its last {_runs(forecast)}"
-        return "not by the clock" + (each if forecast.runs else "")
-    if not forecast.runs:
+        each = f"; {forecast.tokens_a_run} tokens each, {_basis(forecast)}"
+        return "not by the clock" + (each if forecast.runs or forecast.like else "")
+    if not forecast.runs and not forecast.like:
         return f"{times} in thirty days; its cost is known after the first run"
     return (
         f"{times} in thirty days, {forecast.tokens_a_run} tokens each, "
-        f"${forecast.cost_microusd_a_month / 1e6:.2f} together by its last {_runs(forecast)}"
+        f"${forecast.cost_microusd_a_month / 1e6:.2f} together {_basis(forecast)}"
     )
 
 
-def _runs(forecast: _Forecast) -> str:
-    return "run" if forecast.runs == 1 else f"{forecast.runs} runs"
+def _basis(forecast: _Forecast) -> str:
+    count, whose = (forecast.runs, "by its") if forecast.runs else (forecast.like, "if it is like your")
+    return f"{whose} last {'run' if count == 1 else f'{count} runs'}"
 
 
 @verb(schedule, "show", help="Show one schedule: next times, forecast, last firings.")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from palyra.domain.budgets import period_end, period_start
-from palyra.journal import schedules, usage
+from palyra.journal import children, schedules, usage
 from palyra.journal.database import Database, Tx
 from palyra.journal.usage import Asked, RunUse, UsageRow
 from palyra.runtime.clock import Clock
@@ -128,10 +128,23 @@ def schedule(tx: Tx, schedule_id: str, principal: str, times: int, now_ms: int) 
         own = usage.of_schedules(tx, principal, schedule_id).get(schedule_id, [])
         if own:
             return of_runs(own, times)
-    since_ms = now_ms - WINDOW * DAY_MS
-    rows = usage.grouped(tx, "run", Asked(principal=principal, since_ms=since_ms), _MOST_RUNS)
-    others = [RunUse("", row.group, _tokens(row), row.cost_microusd, row.unpriced) for row in rows]
-    return of_runs(others, times, f"the last {len(rows)} runs of {principal}: it has not run yet")
+    others = others_of(tx, principal, now_ms)
+    return of_runs(others, times, f"the last {len(others)} runs of {principal}: it has not run yet")
+
+
+def others_of(tx: Tx, principal: str, now_ms: int) -> list[RunUse]:
+    """What the last runs of a principal used, each with all that worked for it: the next of theirs may be like them."""
+    found: dict[str, RunUse] = {}
+    asked = Asked(principal=principal, since_ms=now_ms - WINDOW * DAY_MS)
+    for row in usage.grouped(tx, "run", asked, _MOST_RUNS):
+        root = row.group
+        while (child := children.find(tx, root)) is not None:
+            root = child.parent_run_id
+        so_far = found.get(root, RunUse("", root, 0, 0, 0))
+        found[root] = RunUse(
+            "", root, so_far.tokens + _tokens(row), so_far.microusd + row.cost_microusd, so_far.unpriced + row.unpriced
+        )
+    return list(found.values())
 
 
 def of_runs(runs: Sequence[RunUse], times: int, basis: str = "") -> RunForecast:

@@ -64,10 +64,15 @@ class NewSchedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 class Forecast(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What it may cost, from its last runs: `runs` of them were looked at, and without any nothing is known."""
+    """What it may cost, from its last runs: `runs` of them were looked at.
+
+    One that has not run yet is taken to be like other runs of its owner: then `like` says how many were looked at. Without either
+    nothing is known.
+    """
 
     firings_a_month: int
     runs: int = 0
+    like: int = 0
     tokens_a_run: int = 0
     cost_microusd_a_run: int = 0
     cost_microusd_a_month: int = 0
@@ -116,6 +121,19 @@ class Schedules:
         """What a schedule would be, saving nothing. What is wrong with it is said."""
         return self._shown(self._made(principal, new, self._clock.new_id()))
 
+    async def preview(self, principal: str, new: NewSchedule) -> ShownSchedule:
+        """The same, with what it may cost."""
+        return await self._estimated(self.look_ahead(principal, new))
+
+    async def _estimated(self, shown: ShownSchedule) -> ShownSchedule:
+        """One that has not run yet with what it may cost all the same: people want to know that before they save it."""
+        forecast, owner = shown.forecast, shown.schedule.owner
+        if forecast is None or forecast.runs:
+            return shown
+        others = await self._db.read(lambda tx: forecasts.others_of(tx, owner, tx.now_ms))
+        found = _forecast(forecasts.of_runs(others, forecast.firings_a_month))
+        return replace(shown, forecast=replace(found, runs=0, like=found.runs))
+
     async def listing(self, principal: str) -> list[ShownSchedule]:
         def query(tx: Tx) -> tuple[list[Schedule], dict[str, Firing], dict[str, list[RunUse]]]:
             return rows.listing(tx, principal), rows.newest_firings(tx, principal), usage.of_schedules(tx, principal)
@@ -135,7 +153,7 @@ class Schedules:
             used = usage.of_schedules(tx, principal, schedule_id).get(schedule_id, ())
             return found, rows.firings(tx, schedule_id, _SHOWN_FIRINGS), used
 
-        return self._shown(*await self._db.read(query))
+        return await self._estimated(self._shown(*await self._db.read(query)))
 
     def _shown(
         self, schedule: Schedule, firings: Sequence[Firing] = (), used: Sequence[RunUse] = (), *, counted: int = _COUNTED
@@ -177,7 +195,7 @@ class Schedules:
 
         await self._db.write(step)
         self._changed()
-        return replace(self._shown(schedule), secret=secret)
+        return replace(await self._estimated(self._shown(schedule)), secret=secret)
 
     async def pause(self, principal: str, schedule_id: str) -> ShownSchedule:
         """It does not fire until it is resumed. A run of it that is under way goes on."""

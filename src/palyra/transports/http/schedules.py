@@ -26,7 +26,7 @@ async def add(call: Call[Nothing, NewSchedule]) -> Answer:
 
 
 async def look_ahead(call: Call[Nothing, NewSchedule]) -> Answer:
-    return ok(call.parts.schedules.look_ahead(call.principal, call.body))
+    return ok(await call.parts.schedules.preview(call.principal, call.body))
 
 
 async def show(call: Call[Nothing, Nothing]) -> Answer:
