@@ -1,36 +1,15 @@
 """One behaviour, every door: submit, watch, steer, approve, cancel, resume and errors are the same whatever carries them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
 
+from tests.doors.conftest import Served
 from tests.doors.doors import ENDS, Door, Refused
-from tests.doors.world import NAMES, WORDS, World, opened
+from tests.doors.world import NAMES, WORDS, World
 
 NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-Body = Callable[[World, Door], Coroutine[Any, Any, None]]
-
-
-class Served:
-    def __init__(self, runner: asyncio.Runner, world: World) -> None:
-        self.world = world
-        self._runner = runner
-
-    def run(self, body: Body, name: str) -> None:
-        self._runner.run(asyncio.wait_for(body(self.world, self.world.doors[name]), 60))
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with asyncio.Runner() as runner:
-        context = opened(tmp_path_factory.mktemp("doors"))
-        world = runner.run(context.__aenter__())
-        try:
-            yield Served(runner, world)
-        finally:
-            runner.run(context.__aexit__(None, None, None))
 
 
 @pytest.fixture(params=NAMES)

@@ -20,10 +20,12 @@ from palyra.transports.auth import Access
 from palyra.transports.grpc.server import GrpcServer
 from palyra.transports.http.server import HttpServer
 from palyra.transports.limits import Limits
+from palyra.transports.quic.server import listen
+from tests.doors import http3
 from tests.doors.doors import Door, Grpc, Http, Inside, WebSocket
 from tests.inprocess import daemon
 
-NAMES = ("in-process", "http+sse", "websocket", "grpc")
+NAMES = ("in-process", "http+sse", "websocket", "grpc", "http3")
 WORDS = tuple(f"word{number} " for number in range(20))
 
 
@@ -54,6 +56,7 @@ class World:
     holds: dict[str, Hold]
     url: str
     grpc_address: str
+    http3_url: str
     doors: dict[str, Door]
     stack: AsyncExitStack
 
@@ -63,6 +66,9 @@ class World:
             secret, _ = await self.access.mint(OWNER, f"{name} {scope}", scope, principal=OWNER)
         if name == "grpc":
             return Grpc(await self.stack.enter_async_context(grpc.aio.insecure_channel(self.grpc_address)), secret)
+        if name == "http3":
+            session = await self.stack.enter_async_context(http3.client(self.daemon.certificates.authority_file, secret))
+            return http3.Http3(self.http3_url, session)
         headers = {"Authorization": f"Bearer {secret}"}
         client = await self.stack.enter_async_context(
             aiohttp.ClientSession(self.url, headers=headers, connector=aiohttp.TCPConnector(limit=0))
@@ -80,14 +86,18 @@ async def opened(folder: Path) -> AsyncIterator[World]:
         listener = stack.enter_context(listening.bind("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         limits = Limits(requests_per_second=10_000)
-        app = await http_app(inside, access, limits, url, {})
+        udp = stack.enter_context(listening.bind_udp("127.0.0.1", 0))
+        quic_port = udp.getsockname()[1]
+        app = await http_app(inside, access, limits, url, {}, quic_port=quic_port)
+        quic = await listen(udp, app, limits, await inside.certificates.serve(["localhost", "127.0.0.1"]))
+        stack.push_async_callback(quic.end)
         server, grpc_server = HttpServer(app, limits), GrpcServer(app)
         ready = asyncio.Event()
         serving = asyncio.create_task(server.run_on(listener, ready.set))
         await grpc_server.start("127.0.0.1", 0)
         stack.push_async_callback(grpc_server.stop)
         await asyncio.wait_for(ready.wait(), 10)
-        world = World(inside, app, access, holds, url, grpc_server.address, {}, stack)
+        world = World(inside, app, access, holds, url, grpc_server.address, f"https://localhost:{quic_port}", {}, stack)
         world.doors = {name: await world.door(name) for name in NAMES if name != "in-process"}
         world.doors["in-process"] = Inside(inside, app.parts)
         yield world

@@ -46,13 +46,14 @@ def unusable(home: Path, error: OSError) -> ConfigInvalid:
     return ConfigInvalid(f"the home folder {home} cannot be used: {why}; name another one with --home or PALYRA_HOME")
 
 
-def start(home: Path, port: int | None, *, lifeline: bool) -> "subprocess.Popen[bytes]":
+def start(home: Path, port: int | None, *, quic: bool = False, lifeline: bool) -> "subprocess.Popen[bytes]":
     """Start a daemon. With `lifeline` it ends when this process does, however that ends."""
     make_home(home)
     logs = home / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
     command = [sys.executable, "-m", "palyra.cli.main", "serve", "--home", str(home)]
     command += ["--port", str(port)] if port is not None else []
+    command += ["--quic"] if quic else []
     command += ["--lifeline"] if lifeline else []
     with open(logs / "start.log", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         return subprocess.Popen(

@@ -16,25 +16,28 @@ from palyra.domain.errors import InvalidInput
 
 @command("up", help="Start the daemon if it is not running, and chat. Without a terminal, run the daemon in the foreground.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
+@click.option("--quic", is_flag=True, help="Serve HTTP/3 as well, on UDP port server.quic_port.")
+@click.option("--grpc", is_flag=True, help="Serve gRPC as well, on port server.grpc_port.")
 @click.option("--detach", is_flag=True, help="Leave the daemon running in the background, and do not chat.")
 @click.option("--workspace", default="", metavar="FOLDER", help="Chat in this folder instead of the current one.")
 @click.option("--no-open", is_flag=True, help="Do not open the console in a browser.")
-def up(state: State, port: int | None, detach: bool, workspace: str, no_open: bool) -> int:
+def up(state: State, port: int | None, quic: bool, grpc: bool, detach: bool, workspace: str, no_open: bool) -> int:
+    _with_grpc(grpc)
     running = daemon_process.is_up(state.home, state.env)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if detach:
-        return _detach(state, port, running)
+        return _detach(state, port, quic, running)
     if not terminal:
         if running:
             state.out.note("a daemon is already running for this home")
             return _tell_where(state)
-        return _serve(state, port)
+        return _serve(state, port, quic)
     if running:
         chat.talk(state, chat.session_for(state, workspace))
         return 0
     chat.check_folder(discovery.folder_of(workspace), state.home)
     state.out.note(f"starting the daemon for {state.home}")
-    process = daemon_process.start(state.home, port, lifeline=True)
+    process = daemon_process.start(state.home, port, quic=quic, lifeline=True)
     try:
         daemon_process.wait_ready(process, state.home, state.env)
         _notes(state)
@@ -50,9 +53,9 @@ def up(state: State, port: int | None, detach: bool, workspace: str, no_open: bo
     return 0
 
 
-def _detach(state: State, port: int | None, running: bool) -> int:
+def _detach(state: State, port: int | None, quic: bool, running: bool) -> int:
     if not running:
-        daemon_process.wait_ready(daemon_process.start(state.home, port, lifeline=False), state.home, state.env)
+        daemon_process.wait_ready(daemon_process.start(state.home, port, quic=quic, lifeline=False), state.home, state.env)
         _notes(state)
     return _tell_where(state)
 
@@ -73,12 +76,21 @@ def _notes(state: State) -> None:
 
 @command("serve", help="Run the daemon in the foreground until it is told to end.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port; 0 picks a free one.")
+@click.option("--quic", is_flag=True, help="Serve HTTP/3 as well, on UDP port server.quic_port.")
+@click.option("--grpc", is_flag=True, help="Serve gRPC as well, on port server.grpc_port.")
 @click.option("--lifeline", is_flag=True, hidden=True, help="End when standard input ends.")
-def serve(state: State, port: int | None, lifeline: bool) -> int:
+def serve(state: State, port: int | None, quic: bool, grpc: bool, lifeline: bool) -> int:
+    _with_grpc(grpc)
     if lifeline:
         # Whoever started us holds the other end: when they go, however they go, it closes.
         threading.Thread(target=_follow_parent, daemon=True).start()
-    return _serve(state, port)
+    return _serve(state, port, quic)
+
+
+def _with_grpc(wanted: bool) -> None:
+    """Said to this process and to the daemon it starts, like any other setting."""
+    if wanted:
+        os.environ["PALYRA_SERVER__GRPC"] = "true"
 
 
 def _follow_parent() -> None:
@@ -87,10 +99,10 @@ def _follow_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _serve(state: State, port: int | None) -> int:
+def _serve(state: State, port: int | None, quic: bool) -> int:
     from palyra.serve import serve as run
 
-    run(state.home, port=port)
+    run(state.home, port=port, quic=quic)
     return 0
 
 

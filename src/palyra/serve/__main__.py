@@ -1,4 +1,4 @@
-"""`python -m palyra.serve [--home FOLDER] [--port N]`: the daemon without the command line around it."""
+"""`python -m palyra.serve [--home FOLDER] [--port N] [--quic]`: the daemon without the command line around it."""
 
 import argparse
 import os
@@ -13,9 +13,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="palyra.serve")
     parser.add_argument("--home", default=None)
     parser.add_argument("--port", type=int, default=None)
+    parser.add_argument("--quic", action="store_true")
     given = parser.parse_args()
     try:
-        serve(config.home_folder(given.home, os.environ), port=given.port)
+        serve(config.home_folder(given.home, os.environ), port=given.port, quic=given.quic)
     except PalyraError as error:
         sys.stderr.write(f"error: {error.message}\n")
         return 1

@@ -20,13 +20,17 @@ _TOKEN = "owner.token"
 
 
 class Running(Struct, frozen=True):
-    """What daemon.json says. `certificate`: the file with the one certificate that this daemon shows, if it shows one."""
+    """What daemon.json says. `certificate`: the file with the one certificate that this daemon shows, if it shows one.
+
+    `grpc`: the address of that door, if it is open.
+    """
 
     pid: int
     url: str
     started_ms: int
     version: str
     certificate: str = ""
+    grpc: str = ""
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +19,10 @@ from palyra.config import Loaded
 from palyra.config.schema import Server as ServerSettings
 from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
-from palyra.serve import files, logs, ollama
+from palyra.serve import files, grpc_door, logs, ollama
 from palyra.transports import exposure, listening
 from palyra.transports.auth import Access
-from palyra.transports.exposure import Exposure
+from palyra.transports.exposure import Exposure, Listener
 from palyra.transports.http.app import App
 from palyra.transports.http.calls import Headers, Parts
 from palyra.transports.http.guard import Guard
@@ -37,7 +37,9 @@ Say = Callable[[str], None]
 _ANSWERED_S = 0.1
 
 
-def serve(home: Path, *, port: int | None = None, env: Mapping[str, str] | None = None, say: Say | None = None) -> None:
+def serve(
+    home: Path, *, port: int | None = None, quic: bool = False, env: Mapping[str, str] | None = None, say: Say | None = None
+) -> None:
     """Run the daemon until SIGTERM or SIGINT, or PalyraError if it cannot start. `say` gets the lines for who started it."""
     # Half a second of imports makes mostly garbage-free objects: looking for garbage among them would cost a tenth of it.
     gc.disable()
@@ -49,9 +51,10 @@ def serve(home: Path, *, port: int | None = None, env: Mapping[str, str] | None 
     with (
         files.locked(home),
         listening.bind(server.host, chosen_port, tls=server.tls.enabled) as listener,
+        listening.bind_udp(server.host, server.quic_port) if quic or server.quic else nullcontext() as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
-        runner.run(_serve(loaded, environment, listener, say or _to_stderr))
+        runner.run(_serve(loaded, environment, listener, udp, say or _to_stderr))
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -65,9 +68,9 @@ def _to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket, say: Say) -> None:
+async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket, udp: socket.socket | None, say: Say) -> None:
     chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
-    exposed = _exposure(loaded.config.server)
+    exposed = _exposure(loaded.config.server, quic=udp is not None)
     url = _url(listener, secure=exposed.tls)
     redactor = Redactor(os.urandom(32))
     logs.start(loaded.home, loaded.config.log.level, lambda text: redactor.redact(text))
@@ -83,16 +86,30 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
         exposure.check_tokens(exposed, others=access.has_others(local))
         await exposure.record(daemon.db, exposed)
         certificates = daemon.certificates
-        tls = (
-            certificates.context(await certificates.serve(exposure.names_of(exposed.host, exposed.names))) if exposed.tls else None
-        )
+        secured = exposed.tls or exposed.quic
+        pair = await certificates.serve(exposure.names_of(exposed.host, exposed.names)) if secured else None
+        tls = certificates.context(pair) if exposed.tls and pair else None
         limits = _limits(loaded)
-        server = HttpServer(await http_app(daemon, access, limits, url, env), limits, tls)
+        asgi = await http_app(daemon, access, limits, url, env, quic_port=udp.getsockname()[1] if udp else 0)
+        server = HttpServer(asgi, limits, tls)
+        if udp is not None and pair is not None:
+            # Loaded only if it is used: it takes longer than all of HTTP.
+            from palyra.transports.quic.server import listen
+
+            http3 = await listen(udp, asgi, limits, pair)
+            asgi.parts.listeners.append(Listener("http3", _url(udp, secure=True), True))
+            certificates.on_renewed.append(http3.use)
+            stack.push_async_callback(http3.end)
+        grpc = ""
+        if exposed.grpc:
+            door = grpc_door.opened(asgi, loaded.config.server, certificates, pair if exposed.tls else None)
+            grpc = await stack.enter_async_context(door)
+            asgi.parts.listeners.append(Listener("grpc", grpc, exposed.tls))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
         trust = str(certificates.served_file) if exposed.tls else ""
-        running = files.Running(os.getpid(), url, daemon.clock.now_ms(), palyra.__version__, trust)
+        running = files.Running(os.getpid(), url, daemon.clock.now_ms(), palyra.__version__, trust, grpc)
 
         def ready() -> None:
             stack.enter_context(files.announced(loaded.home, running))
@@ -101,7 +118,7 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
             gc.set_threshold(20_000, 20, 20)
             gc.enable()
             log.info("started at %s", url)
-            for line in _banner(daemon, url, access):
+            for line in _banner(daemon, url, grpc, access):
                 say(line)
 
         await server.run_on(listener, ready)
@@ -121,6 +138,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         hub=daemon.hub,
         runs=daemon.runs,
         gateway=daemon.gateway,
+        callers=daemon.callers,
         enclosures=daemon.enclosures,
         sessions=daemon.sessions,
         rules=daemon.rules,
@@ -132,7 +150,6 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         forking=daemon.forking,
         moments=daemon.moments,
         models=daemon.models,
-        callers=daemon.callers,
         budgets=daemon.budgets,
         forecasts=daemon.forecasts,
         catalogue=daemon.catalogue,
@@ -140,6 +157,8 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         shadow=daemon.shadow,
         vault=daemon.vault,
         certificates=daemon.certificates,
+        exposure=_exposure(settings, quic=quic_port > 0),
+        listeners=[Listener("http", url, settings.tls.enabled)],
         memory=daemon.memory,
         learning=daemon.learning,
         retention=daemon.retention,
@@ -159,6 +178,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         restart=partial(_restart_soon, int(url.rpartition(":")[2])),
         access=access,
         streams=streams,
+        limits=limits,
         metrics=metrics,
         home=daemon.home,
         journal_path=daemon.journal_path,
@@ -170,7 +190,6 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
     port = int(url.rpartition(":")[2])
     guard = Guard(
         access,
-        limits=limits,
         Rates(limits.requests_per_second),
         names=exposure.names_of(settings.host, settings.tls.names),
         ports=(port, quic_port) if quic_port else (port,),
@@ -207,18 +226,20 @@ def _limits(loaded: Loaded) -> Limits:
         headers=given.headers,
         requests_per_second=given.requests_per_second,
         streams=given.streams,
+        answer_s=given.answer_s,
     )
 
 
-def _exposure(server: ServerSettings) -> Exposure:
+def _exposure(server: ServerSettings, *, quic: bool) -> Exposure:
     return Exposure(
         host=server.host,
         tls=server.tls.enabled,
         own_files=bool(server.tls.cert),
+        grpc=server.grpc,
+        quic=quic,
         names=server.tls.names,
         allowed_hosts=server.allowed_hosts,
         allowed_origins=server.allowed_origins,
-        answer_s=given.answer_s,
     )
 
 
@@ -229,7 +250,7 @@ def _url(listener: socket.socket, *, secure: bool) -> str:
     return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _banner(daemon: Daemon, url: str, access: Access) -> list[str]:
+def _banner(daemon: Daemon, url: str, grpc: str, access: Access) -> list[str]:
     login = f"{url}/login?code={access.login_code(OWNER)}"
     workspace = daemon.sessions.default_workspace or "none: sessions say where they work"
     return [
@@ -237,6 +258,7 @@ def _banner(daemon: Daemon, url: str, access: Access) -> list[str]:
         f"  home       {daemon.home}",
         f"  workspace  {workspace}",
         f"  model      {daemon.chosen.default}",
+        *([f"  gRPC       {grpc}"] if grpc else ()),
         *(f"  note       {note}" for note in daemon.notes),
         f"  log in     {login}  (once, within ten minutes)",
         "Ctrl-C stops it; what runs goes on when it starts again.",

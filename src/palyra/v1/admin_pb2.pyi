@@ -665,3 +665,21 @@ class AdminRestartRequest(_message.Message):
     STARTED_MS_FIELD_NUMBER: _ClassVar[int]
     started_ms: int
     def __init__(self, started_ms: _Optional[int] = ...) -> None: ...
+
+class AdminTlsLookRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTlsRenewRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTlsAuthorityRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AdminTlsRevokeRequest(_message.Message):
+    __slots__ = ("fingerprint",)
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    def __init__(self, fingerprint: _Optional[str] = ...) -> None: ...

@@ -466,6 +466,26 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.Nothing.FromString,
                 _registered_method=True)
+        self.TlsLook = channel.unary_unary(
+                '/palyra.v1.Admin/TlsLook',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Listening.FromString,
+                _registered_method=True)
+        self.TlsRenew = channel.unary_unary(
+                '/palyra.v1.Admin/TlsRenew',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Shown.FromString,
+                _registered_method=True)
+        self.TlsAuthority = channel.unary_stream(
+                '/palyra.v1.Admin/TlsAuthority',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Piece.FromString,
+                _registered_method=True)
+        self.TlsRevoke = channel.unary_unary(
+                '/palyra.v1.Admin/TlsRevoke',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Certificate.FromString,
+                _registered_method=True)
 
 
 class AdminServicer:
@@ -1073,6 +1093,34 @@ class AdminServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TlsLook(self, request, context):
+        """Where the daemon listens, and its certificates.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TlsRenew(self, request, context):
+        """A new certificate, or your own files read again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TlsAuthority(self, request, context):
+        """The certificate of the daemon's own authority, for others to trust.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TlsRevoke(self, request, context):
+        """Revoke a worker's certificate, at once.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -1505,6 +1553,26 @@ def add_AdminServicer_to_server(servicer, server):
                     servicer.Restart,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.Nothing.SerializeToString,
+            ),
+            'TlsLook': grpc.unary_unary_rpc_method_handler(
+                    servicer.TlsLook,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Listening.SerializeToString,
+            ),
+            'TlsRenew': grpc.unary_unary_rpc_method_handler(
+                    servicer.TlsRenew,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Shown.SerializeToString,
+            ),
+            'TlsAuthority': grpc.unary_stream_rpc_method_handler(
+                    servicer.TlsAuthority,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Piece.SerializeToString,
+            ),
+            'TlsRevoke': grpc.unary_unary_rpc_method_handler(
+                    servicer.TlsRevoke,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Certificate.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -3829,6 +3897,114 @@ class Admin:
             '/palyra.v1.Admin/Restart',
             palyra_dot_v1_dot_admin__pb2.AdminRestartRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsLook(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsLook',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsLookRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Listening.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsRenew(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsRenew',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsRenewRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Shown.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsAuthority(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsAuthority',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsAuthorityRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Piece.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TlsRevoke(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/TlsRevoke',
+            palyra_dot_v1_dot_admin__pb2.AdminTlsRevokeRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Certificate.FromString,
             options,
             channel_credentials,
             insecure,

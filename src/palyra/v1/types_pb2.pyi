@@ -1786,6 +1786,84 @@ class Tested(_message.Message):
     reply_id: str
     def __init__(self, me: _Optional[_Union[Me, _Mapping]] = ..., reply_id: _Optional[str] = ...) -> None: ...
 
+class Exposure(_message.Message):
+    __slots__ = ("host", "tls", "own_files", "quic", "grpc", "names", "allowed_hosts", "allowed_origins")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
+    OWN_FILES_FIELD_NUMBER: _ClassVar[int]
+    QUIC_FIELD_NUMBER: _ClassVar[int]
+    GRPC_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_HOSTS_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_ORIGINS_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    tls: bool
+    own_files: bool
+    quic: bool
+    grpc: bool
+    names: _containers.RepeatedScalarFieldContainer[str]
+    allowed_hosts: _containers.RepeatedScalarFieldContainer[str]
+    allowed_origins: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, host: _Optional[str] = ..., tls: _Optional[bool] = ..., own_files: _Optional[bool] = ..., quic: _Optional[bool] = ..., grpc: _Optional[bool] = ..., names: _Optional[_Iterable[str]] = ..., allowed_hosts: _Optional[_Iterable[str]] = ..., allowed_origins: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Listener(_message.Message):
+    __slots__ = ("name", "address", "tls")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    address: str
+    tls: bool
+    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., tls: _Optional[bool] = ...) -> None: ...
+
+class Shown(_message.Message):
+    __slots__ = ("fingerprint", "subject", "issuer", "names", "begins_ms", "expires_ms", "own")
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    ISSUER_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    BEGINS_MS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    OWN_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    subject: str
+    issuer: str
+    names: _containers.RepeatedScalarFieldContainer[str]
+    begins_ms: int
+    expires_ms: int
+    own: bool
+    def __init__(self, fingerprint: _Optional[str] = ..., subject: _Optional[str] = ..., issuer: _Optional[str] = ..., names: _Optional[_Iterable[str]] = ..., begins_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., own: _Optional[bool] = ...) -> None: ...
+
+class Certificate(_message.Message):
+    __slots__ = ("fingerprint", "purpose", "name", "issued_ms", "expires_ms", "revoked_ms")
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    PURPOSE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ISSUED_MS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    REVOKED_MS_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    purpose: str
+    name: str
+    issued_ms: int
+    expires_ms: int
+    revoked_ms: int
+    def __init__(self, fingerprint: _Optional[str] = ..., purpose: _Optional[str] = ..., name: _Optional[str] = ..., issued_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., revoked_ms: _Optional[int] = ...) -> None: ...
+
+class Listening(_message.Message):
+    __slots__ = ("exposure", "listeners", "served", "authority", "workers")
+    EXPOSURE_FIELD_NUMBER: _ClassVar[int]
+    LISTENERS_FIELD_NUMBER: _ClassVar[int]
+    SERVED_FIELD_NUMBER: _ClassVar[int]
+    AUTHORITY_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    exposure: Exposure
+    listeners: _containers.RepeatedCompositeFieldContainer[Listener]
+    served: Shown
+    authority: Shown
+    workers: _containers.RepeatedCompositeFieldContainer[Certificate]
+    def __init__(self, exposure: _Optional[_Union[Exposure, _Mapping]] = ..., listeners: _Optional[_Iterable[_Union[Listener, _Mapping]]] = ..., served: _Optional[_Union[Shown, _Mapping]] = ..., authority: _Optional[_Union[Shown, _Mapping]] = ..., workers: _Optional[_Iterable[_Union[Certificate, _Mapping]]] = ...) -> None: ...
+
 class ApprovalPage(_message.Message):
     __slots__ = ("approvals", "next")
     APPROVALS_FIELD_NUMBER: _ClassVar[int]
