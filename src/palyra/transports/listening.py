@@ -14,19 +14,19 @@ _LISTENING = "0A"
 _UNCONNECTED = "07"
 
 
-def bind(host: str, port: int, *, tls: bool = False) -> socket.socket:
-    """A listening socket, or an error that says what to do."""
-    listener = _bound(host, port, socket.SOCK_STREAM, tls=tls)
+def bind(host: str, port: int, *, tls: bool = False, setting: str = "--port") -> socket.socket:
+    """A listening socket, or an error that says what to do; `setting` is where the port was chosen."""
+    listener = _bound(host, port, socket.SOCK_STREAM, setting, tls=tls)
     listener.listen(BACKLOG)
     return listener
 
 
 def bind_udp(host: str, port: int) -> socket.socket:
     """A socket for QUIC, which always has TLS."""
-    return _bound(host, port, socket.SOCK_DGRAM, tls=True)
+    return _bound(host, port, socket.SOCK_DGRAM, "server.quic_port", tls=True)
 
 
-def _bound(host: str, port: int, kind: socket.SocketKind, *, tls: bool) -> socket.socket:
+def _bound(host: str, port: int, kind: socket.SocketKind, setting: str, *, tls: bool) -> socket.socket:
     address = exposure.address_of(host, tls=tls)
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     bound = socket.socket(family, kind)
@@ -37,25 +37,23 @@ def _bound(host: str, port: int, kind: socket.SocketKind, *, tls: bool) -> socke
         bound.setblocking(False)
     except OSError as error:
         bound.close()
-        raise _explained(error, host, port, kind) from error
+        raise _explained(error, host, port, kind, setting) from error
     return bound
 
 
-def _explained(error: OSError, host: str, port: int, kind: socket.SocketKind) -> Exception:
+def _explained(error: OSError, host: str, port: int, kind: socket.SocketKind, setting: str) -> Exception:
     udp = kind == socket.SOCK_DGRAM
     if error.errno == errno.EADDRINUSE:
         holder = holder_of(port, udp=udp)
         who = f"{holder[1]} (process {holder[0]})" if holder else "another process"
         return Conflict(
-            f"{'UDP ' if udp else ''}port {port} on {host} is taken by {who}: stop it, or choose another with "
-            f"{'server.quic_port' if udp else '--port'} (0 picks a free one)",
+            f"{'UDP ' if udp else ''}port {port} on {host} is taken by {who}: stop it, or choose another with {setting} "
+            "(0 picks a free one)",
             port=port,
             pid=holder[0] if holder else 0,
         )
     if error.errno == errno.EACCES:
-        return ConfigInvalid(
-            f"port {port} may not be used by this user: choose one above 1023 in server.{'quic' if udp else 'http'}_port", port=port
-        )
+        return ConfigInvalid(f"port {port} may not be used by this user: choose one above 1023 with {setting}", port=port)
     return ConfigInvalid(f"the daemon cannot listen on {host} port {port}: {error.strerror}", port=port)
 
 
