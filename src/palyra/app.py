@@ -91,6 +91,7 @@ from palyra.runtime.transcripts import Transcripts
 from palyra.runtime.undo import Undoing
 from palyra.runtime.vault import Vault
 from palyra.runtime.watchdog import Watchdog
+from palyra.runtime.workers.workers import Workers
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
@@ -150,6 +151,7 @@ class Daemon:
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
+    workers: Workers
     late_channels: LateChannels
     notices: Notices
     incidents: Incidents
@@ -184,6 +186,7 @@ class Daemon:
         """Leave every run where its tape ends; the next start goes on from there."""
         self.reloader.cancel()
         self.runs.halt()
+        self.workers.halt()
         await self.late_channels.close()
         self.watchdog.close()
         await self.restoring.close()
@@ -193,6 +196,7 @@ class Daemon:
         await self.tasks.close()
         await self.children.close()
         await self.gateway.close()
+        self.workers.close()
         if self.browsers is not None:
             await self.browsers.close()
         await self.mcp.close()
@@ -243,6 +247,7 @@ async def start(
     mcp = Mcp(db, catalogue, parts_tools.mcp_opener(ground, env, runner.sandbox))
     shelf = Shelf(db, catalogue, redactor, home / "skills", parts_tools.lent_to_skills(ground))
     await shelf.open()
+    workers = Workers(db, clock, certificates, catalogue, ground.fence, lease_ms=given.workers.lease_ms)
 
     # Who answers, and what is shown to them.
     http = HttpClient()
@@ -317,14 +322,17 @@ async def start(
         mcp=mcp,
         browsers=browsers,
         channels=channels,
+        workers=workers,
     )
 
     # Go on with what was unfinished: files first, then those who work on them.
     gateway.listeners.append(budgets.on_commit)
+    gateway.listeners.append(workers.crew.on_commit)
     await budgets.start()
     await restoring.recover()
     await children.remember()
     await learning.recover()
+    await workers.start()
     runs.on_end.append(feeder.ended)
     feeder.ended()
     await gateway.start()
@@ -380,6 +388,7 @@ async def start(
         shelf=shelf,
         jobs=jobs,
         mcp=mcp,
+        workers=workers,
         late_channels=channels,
         notices=notices,
         incidents=incidents,

@@ -36,6 +36,8 @@ _TABLE = {
     "rules": ("rules:rules", "What you laid down for a session: list, add, remove."),
     "channels": ("channels:channels", "Chats: connections, rules, who is admitted, what became of a message."),
     "mcp": ("mcp:mcp", "Other people's tools: list, show, accept, permit, add, remove; serve."),
+    "workers": ("workers:workers", "Machines that run tools: list, enrol, show, drain, revoke."),
+    "worker": ("worker:worker", "Be such a machine: enrol, run."),
     "skills": ("skills:skills", "What the agent was taught: list, show, install, trust, remove."),
     "schedule": ("schedule:schedule", "What the agent does at its time: add, list, show, pause, run, next."),
     "tasks": ("tasks:tasks", "Background work: list, show, retry, cancel, pause, resume."),

@@ -170,6 +170,11 @@ class Limits(Section, frozen=True, kw_only=True):
     answer_s: Annotated[int, says("seconds that an answer which is no stream is waited for (/v1/chat/completions)", least=1)] = 540
 
 
+class WorkerLink(Section, frozen=True, kw_only=True):
+    listen: Annotated[str, says('address and port for workers on other machines, "0.0.0.0:7445"; empty: there are none')] = ""
+    lease_ms: Annotated[int, says("a worker that is not heard for so long is lost", least=1_000, most=3_600_000)] = 30_000
+
+
 class Workspace(Section, frozen=True, kw_only=True):
     root: Annotated[str, says("folder that new sessions work in; empty: where the daemon was started")] = ""
 
@@ -251,6 +256,7 @@ class Config(Section, frozen=True, kw_only=True):
     budgets: Budgets = Budgets()
     routing: dict[str, RoutingRule] = msgspec.field(default_factory=dict)
     limits: Limits = Limits()
+    workers: WorkerLink = WorkerLink()
     workspace: Workspace = Workspace()
     mailbox: Mailbox = Mailbox()
     memory: Memory = Memory()

@@ -25,6 +25,7 @@ from palyra.runtime.watchdog_channels import ChannelsWatched
 from palyra.runtime.watchdog_helpers import BrowsersWatched, ServersWatched
 from palyra.runtime.watchdog_resources import ResourcesWatched
 from palyra.runtime.watchdog_runs import ApprovalsWatched, RunsWatched, TasksWatched
+from palyra.runtime.workers.workers import Workers
 from palyra.tools.browser import finding
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -71,10 +72,11 @@ class Health:
         mcp: Mcp,
         browsers: "Browsers | None",
         channels: LateChannels,
+        workers: Workers,
     ) -> None:
         home, db, clock = ground.home, ground.db, ground.clock
         self._ground, self._chosen, self._incidents = ground, chosen, incidents
-        self._sandbox, self._mcp = sandbox, mcp
+        self._sandbox, self._mcp, self._workers = sandbox, mcp, workers
         self.watchdog = watchdog = Watchdog(incidents, clock, healing(ground.config, chosen))
         self.channels = ChannelsWatched(channels, watchdog)
         self.chain = ChainWatched(db, home / _JOURNAL)
@@ -109,6 +111,7 @@ class Health:
             browser=lambda: browser(loaded.config, env),
             channels=self.channels.checks,
             reconnect=self.channels.restart,
+            workers=self._workers.checks,
             chain=self.chain.check,
             watchdog=watchdog.check,
             treat=watchdog.treat,

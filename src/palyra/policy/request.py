@@ -183,6 +183,7 @@ FACTS: dict[str, Callable[[Question], Any]] = {
     "confidentiality": lambda q: q.label.confidentiality,
     "sources": lambda q: q.label.sources,
     "private_sources": lambda q: q.label.private_sources,
+    "worker": lambda q: q.tool.source.removeprefix("worker:") if q.tool.source.startswith("worker:") else "",
     "origin": lambda q: q.origin,
     "now_ms": lambda q: q.now_ms,
     "hour": lambda q: q.now_ms // _HOUR_MS % 24,

@@ -41,6 +41,7 @@ class Body:
     channels: Callable[[], Iterable[Check]]
     # Connects a channel anew, in somebody's name, and says what came of it.
     reconnect: Callable[[str, str], Awaitable[str]]
+    workers: Callable[[], Awaitable[Sequence[Check]]]
     # How the background check of the journal stands: how far, of how many, and what it found.
     chain: Callable[[], Check]
     watchdog: Callable[[], Check]
@@ -66,6 +67,7 @@ def looks(body: Body) -> Mapping[str, Look]:
         "memory": partial(_memory, body),
         "MCP servers": partial(_servers, body),
         "channels": partial(_channels, body),
+        "workers": lambda deep: body.workers(),
         "journal": partial(_journal, body),
         "journal's log": _files(partial(doctor_home.journal_log, journal)),
         "left over": _files(lambda: doctor_home.left_over(home, body.clock.now_ms())),

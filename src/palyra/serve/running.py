@@ -19,7 +19,7 @@ from palyra.config import Loaded
 from palyra.config.schema import Server as ServerSettings
 from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
-from palyra.serve import files, grpc_door, logs, ollama
+from palyra.serve import files, grpc_door, logs, ollama, workers_door
 from palyra.transports import exposure, listening
 from palyra.transports.auth import Access
 from palyra.transports.exposure import Exposure, Listener
@@ -105,6 +105,9 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
             door = grpc_door.opened(asgi, loaded.config.server, certificates, pair if exposed.tls else None)
             grpc = await stack.enter_async_context(door)
             asgi.parts.listeners.append(Listener("grpc", grpc, exposed.tls))
+        if loaded.config.workers.listen:
+            door_for_workers = workers_door.opened(daemon, loaded.config.workers.listen)
+            asgi.parts.listeners.append(Listener("workers", await stack.enter_async_context(door_for_workers), True))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
@@ -165,6 +168,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         transcripts=daemon.transcripts,
         shelf=daemon.shelf,
         mcp=daemon.mcp,
+        workers=daemon.workers,
         late_channels=daemon.late_channels,
         notices=daemon.notices,
         incidents=daemon.incidents,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from palyra.journal.certificates import Certificate
 from palyra.journal.database import Database
 from palyra.journal.workers import WorkerRow
 from palyra.runtime.clock import Clock
@@ -34,6 +35,7 @@ class Workers:
         self.hearing = Hearing(db, clock, self.presence, self.refusals)
         self.desk = Desk(db, clock, certificates, self.presence, self.refusals)
         self.presence.on_offer = self.desk.on_change = self._offer
+        certificates.on_revoked.append(self._revoked)
 
     async def start(self) -> None:
         await self.presence.start()
@@ -43,6 +45,12 @@ class Workers:
 
     def close(self) -> None:
         self.presence.close()
+
+    def _revoked(self, certificate: Certificate) -> None:
+        """Whoever was let in with it is put out, whichever way it was revoked."""
+        station = self.presence.stations.get(certificate.name)
+        if station is not None and station.link is not None:
+            station.link.close()
 
     def _offer(self, row: WorkerRow) -> None:
         """What a worker has is on offer, also while it is away: a call waits for it for a moment."""

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from palyra.runtime.undo import Undoing
     from palyra.runtime.vault import Vault
     from palyra.runtime.watchdog import Watchdog
+    from palyra.runtime.workers.workers import Workers
     from palyra.tools.catalogue import Catalogue
     from palyra.transports.auth import Access
     from palyra.transports.limits import Limits, Streams
@@ -109,6 +110,7 @@ class Parts:
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
+    workers: "Workers"
     late_channels: "LateChannels"
     notices: "Notices"
     incidents: "Incidents"

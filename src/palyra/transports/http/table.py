@@ -45,6 +45,7 @@ from palyra.transports.http.skill_table import SKILLS
 from palyra.transports.http.tasks import TASKS
 from palyra.transports.http.travel_table import TRAVEL
 from palyra.transports.http.usage_table import USAGE
+from palyra.transports.http.workers import WORKERS
 
 # The least any token may do: connectors and workers stand at the bottom.
 ANY_TOKEN: TokenScope = "worker"
@@ -387,6 +388,7 @@ _ROWS: tuple[Route[Any, Any], ...] = (
     *_ABOUT,
     *OPENAI,
     *USAGE,
+    *WORKERS,
     *_ADMIN,
     *_VAULT,
     *ENCLOSURES,

@@ -1,0 +1,33 @@
+"""Opening the door for workers on other machines, where the settings ask for it. What it needs is loaded here and only then."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from palyra.app import Daemon
+from palyra.domain.errors import ConfigInvalid
+from palyra.transports import listening
+
+
+@asynccontextmanager
+async def opened(daemon: Daemon, listen: str) -> AsyncIterator[str]:
+    """The door for as long as the block lasts; gives where it is."""
+    from palyra.transports.workers.door import Door
+
+    host, port = parsed(listen)
+    listener = listening.bind(host, port, tls=True, setting="workers.listen")
+    door = Door(daemon.workers, daemon.certificates, daemon.clock, listener)
+    await door.open()
+    try:
+        yield f"[{host}]:{door.port}" if ":" in host else f"{host}:{door.port}"
+    finally:
+        await door.close()
+
+
+def parsed(listen: str) -> tuple[str, int]:
+    host, colon, port = listen.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ConfigInvalid(
+            f'workers.listen is {listen!r}: it is an address and a port, such as "0.0.0.0:7445"; empty for none',
+            key="workers.listen",
+        )
+    return host.removeprefix("[").removesuffix("]"), int(port)

@@ -1,0 +1,320 @@
+"""The worker: connected as long as it can be, doing what it is given, keeping what came of it until the daemon has it.
+
+The rule: it works for a daemon only as long as the daemon can know. Nothing heard for most of a lease: it stops what it does, so
+that nobody begins the same elsewhere while it still runs here.
+"""
+
+import asyncio
+import logging
+import platform
+import ssl
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, assert_never
+
+import palyra
+from palyra.domain.errors import Conflict, Forbidden, InvalidInput, PalyraError, Unauthenticated, Unavailable
+from palyra.domain.hands import everyday
+from palyra.domain.workers import (
+    PROTOCOL,
+    Assign,
+    Authority,
+    Beat,
+    Cancel,
+    Down,
+    Drain,
+    Enrolled,
+    Heard,
+    Hello,
+    Leaving,
+    Need,
+    Piece,
+    Progress,
+    Refused,
+    RollBack,
+    RolledBack,
+    Settled,
+    Want,
+    Welcome,
+)
+from palyra.runtime.clock import Clock
+from palyra.worker import dialling
+from palyra.worker.contents import Contents
+from palyra.worker.dialling import Line
+from palyra.worker.doing import Doing
+from palyra.worker.home import Home
+from palyra.worker.records import Records
+
+log = logging.getLogger("palyra.worker")
+
+_BEATS_PER_LEASE = 6
+# The part of a lease after which work stops that nobody answers for.
+_STOP_AFTER = 0.8
+_FIRST_MS, _LONGEST_MS = 200, 5_000
+_FINAL = {"unauthenticated": Unauthenticated, "conflict": Conflict, "forbidden": Forbidden, "invalid_input": Conflict}
+Say = Callable[[str], None]
+
+
+class Worker:
+    def __init__(self, home: Home, offered: tuple[str, ...], *, slots: int, say: Say, rehearsal: bool = False) -> None:
+        self._home = home
+        self._identity = home.identity()
+        self._offered = offered
+        self._slots = slots
+        self._say = say
+        self._clock = Clock()
+        self._records = Records(home.state / "calls")
+        self._contents = Contents(home.state / "contents")
+        self._doing = Doing(home, self._records, self._contents, self._clock, rehearsal=rehearsal)
+        self._line: Line | None = None
+        self._calls: dict[str, asyncio.Task[None]] = {}
+        self._attempts: dict[str, int] = {}
+        self._pieces: asyncio.Queue[Piece] = asyncio.Queue()
+        self._lacking: dict[str, Assign] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._lease_ms = 30_000
+        self._beats: dict[int, int] = {}
+        self._answered_ms = self._clock.ticks_ms()
+        self._leaving = asyncio.Event()
+        self._changed = asyncio.Event()
+
+    def leave(self) -> None:
+        """Finish what runs, take nothing new, end. Told twice: end now."""
+        if self._leaving.is_set():
+            for task in self._calls.values():
+                task.cancel("the worker was ended")
+        self._leaving.set()
+        self._post(Leaving())
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Until it is told to leave, or turned away for good, which is a PalyraError."""
+        unknown = set(self._offered) - {spec.name for spec in self._doing.catalogue.specs()}
+        if unknown:
+            known = ", ".join(spec.name for spec in self._doing.catalogue.specs())
+            raise Conflict(f"a worker cannot offer {', '.join(sorted(unknown))}: it has {known}")
+        await everyday.do(self._home.tidy)
+        await everyday.do(self._contents.tidy)
+        watch = asyncio.create_task(self._stop_when_alone())
+        link = asyncio.create_task(self._stay_connected())
+        done = asyncio.create_task(self._left())
+        self._spawn(self._take_in())
+        try:
+            await asyncio.wait((link, done), return_when=asyncio.FIRST_COMPLETED)
+            if link.done():
+                link.result()
+        finally:
+            for task in (watch, link, done, *self._others):
+                task.cancel()
+            for task in self._calls.values():
+                task.cancel("the worker was ended")
+            if self._calls:
+                await asyncio.wait(self._calls.values(), timeout=5)
+
+    async def _left(self) -> None:
+        await self._leaving.wait()
+        # What was done is told first; a daemon that is away gets it from the next start of this worker.
+        while self._calls or (self._line is not None and self._records.kept()):
+            self._changed.clear()
+            await self._changed.wait()
+        if self._line is not None:
+            self._line.close()
+
+    # --- the link -----------------------------------------------------------------------------------------------------
+
+    async def _stay_connected(self) -> None:
+        wait_ms = _FIRST_MS
+        while True:
+            try:
+                if await self._connection():
+                    wait_ms = _FIRST_MS
+            except (Unavailable, InvalidInput) as error:
+                log.info("not connected: %s", error.message)
+            except (OSError, ssl.SSLError) as error:
+                if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+                    raise Unauthenticated(
+                        f"the daemon does not take this worker's certificate ({(error.reason or '').lower().replace('_', ' ')}): "
+                        "enrol it anew"
+                    ) from None
+                log.info("the connection broke: %s", error)
+            await self._clock.sleep(round(wait_ms * (0.5 + self._clock.chance() / 2)))
+            wait_ms = min(wait_ms * 2, _LONGEST_MS)
+
+    async def _connection(self) -> bool:
+        """One connection from its beginning to its end; whether it was one."""
+        line = await dialling.dial(self._identity.host, self._identity.port, dialling.of(self._home))
+        beating: asyncio.Task[None] | None = None
+        try:
+            line.post(await self._hello())
+            async with asyncio.timeout(30):
+                said = await line.receive()
+            if isinstance(said, Refused):
+                raise _FINAL.get(said.code, Unavailable)(said.message)
+            if not isinstance(said, Welcome):
+                return False
+            self._welcome(line, said)
+            beating = asyncio.create_task(self._beat(line))
+            while (said := await line.receive()) is not None:
+                if isinstance(said, Refused):
+                    raise _FINAL.get(said.code, Unavailable)(said.message)
+                self._hear(line, said)
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            if beating is not None:
+                beating.cancel()
+            if self._line is line:
+                self._line = None
+                self._lacking.clear()
+                self._changed.set()
+                self._say("the link is down; trying again")
+            line.close()
+
+    async def _hello(self) -> Hello:
+        return Hello(
+            protocol=PROTOCOL,
+            version=palyra.__version__,
+            instance=self._identity.instance,
+            platform=f"{platform.system()} {platform.machine()} {platform.node()}"[:200],
+            tier=await self._doing.tier(),
+            tools=self._offered,
+            slots=self._slots,
+            calls=self._records.kept(),
+        )
+
+    def _welcome(self, line: Line, said: Welcome) -> None:
+        self._line, self._lease_ms = line, said.lease_ms
+        self._answered_ms = self._clock.ticks_ms()
+        draining = "; it is being drained and gets nothing new" if said.draining else ""
+        self._say(f"connected as {said.name}{draining}")
+        for finished in self._records.results():
+            line.post(finished)
+        if self._leaving.is_set():
+            line.post(Leaving())
+
+    async def _beat(self, line: Line) -> None:
+        number = 0
+        while True:
+            number += 1
+            self._beats[number] = self._clock.ticks_ms()
+            self._beats.pop(number - 100, None)
+            line.post(Beat(number=number))
+            await self._clock.sleep(max(20, self._lease_ms // _BEATS_PER_LEASE))
+
+    async def _stop_when_alone(self) -> None:
+        while True:
+            left = self._answered_ms + round(self._lease_ms * _STOP_AFTER) - self._clock.ticks_ms()
+            if left > 0:
+                await self._clock.sleep(left)
+                continue
+            for task in self._calls.values():
+                task.cancel(f"the daemon was not heard for {self._lease_ms * _STOP_AFTER / 1000:g} s")
+            await self._clock.sleep(max(50, self._lease_ms // _BEATS_PER_LEASE))
+
+    def _post(self, message: Any) -> None:
+        if self._line is not None:
+            self._line.post(message)
+
+    # --- what the daemon says -----------------------------------------------------------------------------------------
+
+    def _hear(self, line: Line, said: Down) -> None:
+        match said:
+            case Heard(number=number):
+                # From when it was sent: by that time at the latest the daemon has heard of us.
+                self._answered_ms = max(self._answered_ms, self._beats.get(number, 0))
+            case Assign():
+                self._assigned(said)
+            case Cancel(call_id=call_id, attempt=attempt) | Settled(call_id=call_id, attempt=attempt):
+                self._over(call_id, attempt, settled=isinstance(said, Settled))
+            case Piece():
+                self._pieces.put_nowait(said)
+            case Want(digest=digest):
+                self._spawn(self._send(line, digest))
+            case RollBack():
+                self._spawn(self._roll_back(said))
+            case Drain(on=on):
+                self._say("being drained: what runs goes on, nothing new comes" if on else "used again")
+            case Welcome() | Authority() | Enrolled() | Refused():
+                pass
+            case _:
+                assert_never(said)
+
+    def _assigned(self, assign: Assign) -> None:
+        known = self._records.find(assign.call_id)
+        if max(self._attempts.get(assign.call_id, 0), known.attempt if known else 0) >= assign.attempt:
+            return  # It is said again; we have it.
+        missing = tuple(dict.fromkeys(each.sha256 for each in assign.files if not self._contents.has(each.sha256)))
+        if missing:
+            self._lacking[assign.call_id] = assign
+            self._post(Need(call_id=assign.call_id, attempt=assign.attempt, digests=missing))
+            return
+        self._lacking.pop(assign.call_id, None)
+        self._attempts[assign.call_id] = assign.attempt
+        self._calls[assign.call_id] = asyncio.create_task(self._do(assign, self._calls.get(assign.call_id)))
+
+    async def _do(self, assign: Assign, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            # An older attempt, whose lease is over.
+            before.cancel("its lease is over")
+            await asyncio.wait([before])
+
+        def progress(text: str) -> None:
+            if self._line is not None and not self._line.crowded:
+                self._line.post(Progress(call_id=assign.call_id, attempt=assign.attempt, text=text))
+
+        try:
+            finished = await self._doing.do(assign, progress)
+            self._post(finished)
+        except Exception:
+            log.exception("call %s could not be done", assign.call_id)
+        finally:
+            if self._attempts.get(assign.call_id) == assign.attempt:
+                del self._calls[assign.call_id], self._attempts[assign.call_id]
+            self._changed.set()
+
+    def _over(self, call_id: str, attempt: int, *, settled: bool) -> None:
+        lacking = self._lacking.get(call_id)
+        if lacking is not None and lacking.attempt == attempt:
+            del self._lacking[call_id]
+        record = self._records.find(call_id)
+        running = self._calls.get(call_id)
+        if running is not None and self._attempts[call_id] == attempt:
+            running.cancel("it was cancelled")
+        elif settled and record is not None and record.attempt == attempt:
+            # What takes back a call that was lost on the way may still be asked for.
+            self._records.forget(call_id, checkpoint=record.state == "finished")
+            self._changed.set()
+
+    async def _take_in(self) -> None:
+        """Contents as they come, in their order."""
+        while True:
+            if await everyday.do(self._contents.receive, await self._pieces.get()):
+                for assign in list(self._lacking.values()):
+                    if all(self._contents.has(each.sha256) for each in assign.files):
+                        self._assigned(assign)
+
+    async def _send(self, line: Line, digest: str) -> None:
+        for piece in await everyday.do(self._contents.told, digest):
+            await line.send(piece)
+
+    async def _roll_back(self, said: RollBack) -> None:
+        running = self._calls.get(said.call_id)
+        if running is not None:
+            running.cancel("it is taken back")
+            await asyncio.wait([running])
+        try:
+            changes = await everyday.do(self._doing.roll_back, said.call_id, said.session_id)
+        except PalyraError as error:
+            self._post(RolledBack(call_id=said.call_id, conflict=error.message[:200]))
+            return
+        self._post(RolledBack(call_id=said.call_id, changes=changes))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        async def quietly() -> None:
+            with suppress(ConnectionError):
+                await work
+
+        task = asyncio.create_task(quietly())
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
