@@ -1,6 +1,7 @@
 """What every connector fulfils, asked of each of them against a fake of its platform. How to add one: tests/connectors.py."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -177,16 +178,34 @@ def test_an_answer_of_any_length_arrives_whole_within_the_limit(play: Play) -> N
     async def scene(stage: Stage) -> None:
         where = await stage.conversation()
         limit = stage.world.connector.limits.text
+        rows = "".join(f"| {number} | 🦀 |\n" for number in range(limit.size // 20))
         text = "\n\n".join(
-            ["Ein Satz mit Grüßen 🦀. " * (limit.size // 20), "```\n" + "line of code\n" * (limit.size // 12) + "```"]
+            [
+                "Ein Satz mit Grüßen 🦀. " * (limit.size // 40),
+                "```\n" + "line of code 🦀\n" * (limit.size // 24) + "```",
+                "````markdown\n```python\n" + "print('🦀')\n" * (limit.size // 20) + "```\n````",
+                "| a | b |\n|---|---|\n" + rows,
+            ]
         )
         pieces = split(text, limit)
         assert len(pieces) >= 3
+        can = stage.world.connector.abilities
+        file = OutFile("all of it 🦀.txt", text.encode()[:100_000], "text/plain")
         for number, piece in enumerate(pieces):
-            await stage.world.connector.send(out(where, piece, key=f"k-{number}"))
-        assert [post.text for post in await stage.world.posts()] == pieces
+            last = can.files and number == len(pieces) - 1
+            await stage.world.connector.send(out(where, piece, key=f"k-{number}", files=(file,) if last else ()))
+        posts = await stage.world.posts()
+        # Where a text with a file may not be long, the file follows by itself.
+        assert [_fenced(post.text) for post in posts if post.text] == [_fenced(piece) for piece in pieces]
+        files = [(each.name, each.data) for post in posts[-2:] for each in post.files]
+        assert files == ([(file.name, file.data)] if can.files else [])
 
     play(scene)
+
+
+def _fenced(text: str) -> str:
+    """However long the fences are: Telegram keeps what is between them, and not how it was marked."""
+    return re.sub(r"`{3,}", "```", text)
 
 
 def test_the_same_key_is_the_same_message_where_the_platform_knows_keys(play: Play) -> None:

@@ -14,7 +14,7 @@ from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.channels.pairing import ALPHABET, LENGTH, LIFE_MS, LOCK_MS, looks_like_code, normal
 from tests.chatting import Chat, chat
 from tests.e2e.test_channels import SAY, Echo, settled
-from tests.inprocess import entries
+from tests.inprocess import body, entries
 
 
 def run(scene: Callable[[], Awaitable[None]], seconds: float = 60) -> None:
@@ -265,6 +265,29 @@ def test_a_group_that_shares_a_session_is_nobodys_and_names_who_speaks(tmp_path:
             shown = str(model.requests[-1].messages)
             assert all(f"[{name.capitalize()} ({name})]" in shown for name in ("anna", "bert", "boss"))
             assert "a guest in a chat, who does not speak for your owner" in shown
+            # Each one's words keep their label, also where all share a session.
+            inputs = [body(each) for each in await entries(talk.daemon, found[0].session_id) if each.kind == "input.received"]
+            sources = [each.get("label", {}).get("sources", []) for each in inputs]
+            assert sources == [["channel:chat:anna"], ["channel:chat:bert"], []]
+
+    run(scene)
+
+
+def test_in_a_group_nobody_answers_for_the_owner_though_all_see_the_buttons(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, ASKING, 'groups = "allow"') as talk:
+            await talk.pair("anna")
+            await talk.link("boss")
+            native = talk.group("boss", "@palyra write it")
+            await talk.answers("team")
+            yes = talk.posted("team")[0].out.buttons[0].value
+            for number, name in enumerate(("anna", "carl")):
+                talk.say(yes, name, conversation="team", pressed=True)
+                assert "may not answer" in (await talk.answers("team", number + 2))[-1]
+            (pending,) = await talk.daemon.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
+            assert pending.decision == ""
+            talk.say(yes, "boss", conversation="team", pressed=True)
+            assert await settled(talk, native) == "answered"
 
     run(scene)
 

@@ -42,6 +42,10 @@ class Echo:
         text = "\n".join(part.text for part in said.parts if hasattr(part, "text"))
         if "slow" in text:
             self.streaming += 1
+            if "stream" in text:
+                while not self.slow.is_set():
+                    emit("text", "word ")
+                    await asyncio.sleep(0.002)  # As fast as a model that is fast.
             await self.slow.wait()
         return Reply(text=f"echo: {text}")
 
@@ -259,7 +263,7 @@ def test_stop_from_chat_ends_the_run_within_a_second_while_ten_others_stream(tmp
             await talk.pair("anna", *people)
             native = talk.direct("anna", "this is slow")
             for name in people:
-                talk.direct(name, "slow too")
+                talk.direct(name, "slow too: stream on")
             await talk.when(lambda: model.streaming >= 11)
             run_id = (await talk.message(native)).run_id
             began = asyncio.get_running_loop().time()
