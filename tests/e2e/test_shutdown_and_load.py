@@ -178,12 +178,12 @@ def _elsewhere(tx: Tx, state: str, many: int) -> None:
     rows = [
         {"id": f"run {number}", "session": f"session {number}", "at": 10_000 + number, "state": state} for number in range(many)
     ]
-    tx.connection.many(
+    tx.many(
         """INSERT INTO runs (run_id, session_id, principal, origin, state, reason, accepted_position, created_ms)
         VALUES (:id, :session, 'user:owner', 'interactive', :state, '', :at, 1)""",
         rows,
     )
-    tx.connection.many(
+    tx.many(
         """INSERT INTO submissions (submission_id, session_id, run_id, mode, digest, seq)
         VALUES (:id, :session, :id, 'followup', x'00', 1)""",
         rows,

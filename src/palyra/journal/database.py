@@ -1,8 +1,8 @@
 """The door to the store: one writer thread with group commit, a few readers.
 
-A caller hands over a *step*, a plain function over a transaction. The writer takes every step that waits, runs each in its own
-savepoint, commits once, then resolves them all and tells `on_commit` what was appended. No caller ever holds a transaction,
-so cancelling one cannot wedge the store, and nothing is told to anyone before it is durable.
+A caller hands over a *step*, a plain function over a transaction. The writer takes every step that waits, runs each so that it can
+be taken back alone, commits once, then resolves them all and tells `on_commit` what was appended. No caller ever holds a
+transaction, so cancelling one cannot wedge the store, and nothing is told to anyone before it is durable.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar, cast
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.events import AnyEvent
 from palyra.domain.hands import Hands
+from palyra.journal.held import NOTHING, Held, Into
 
 log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
@@ -34,6 +35,10 @@ class Connection(Protocol):
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
+    def insert(self, into: Into, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Put rows into a table, many to a statement."""
+        ...
+
     def next_positions(self, count: int) -> int:
         """Reserve `count` global positions and return the first."""
         ...
@@ -42,17 +47,23 @@ class Connection(Protocol):
 
     def end_read(self) -> None: ...
 
-    def begin(self) -> None: ...
+    def begin(self) -> bool:
+        """Begin to write. Whether somebody else may have written since the last commit of this connection."""
+        ...
 
     def commit(self) -> None: ...
 
     def rollback(self) -> None: ...
 
+    def begin_step(self) -> None:
+        """From here on, `undo_step` takes back the positions, and what was done behind `savepoint`."""
+        ...
+
     def savepoint(self) -> None: ...
 
-    def release(self) -> None: ...
+    def end_step(self) -> None: ...
 
-    def rollback_to_savepoint(self) -> None: ...
+    def undo_step(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -85,16 +96,20 @@ class Appended:
 
 
 class Tx:
-    """What a step or a query sees of the store."""
+    """What a step or a query sees of the store. `held` is a step's: what its commit has appended and not yet written."""
 
-    __slots__ = ("appended", "connection", "now_ms", "signals")
+    __slots__ = ("_alone", "_mark", "_saved", "appended", "connection", "held", "now_ms", "signals")
 
-    def __init__(self, connection: Connection, now_ms: int) -> None:
+    def __init__(self, connection: Connection, now_ms: int, held: Held | None = None, *, alone: bool = True) -> None:
         self.connection = connection
         self.now_ms = now_ms
         self.appended: list[Appended] = []
         # Kinds of tasks that this step has work for.
         self.signals: tuple[str, ...] = ()
+        self.held = held
+        self._mark = held.mark if held is not None else NOTHING
+        # A step with nobody beside it needs no savepoint: if it fails, there is nothing else to keep.
+        self._saved = self._alone = alone
 
     def signal(self, kind: str) -> None:
         """Have the workers told, when this is durable, that there are tasks of a kind."""
@@ -102,14 +117,40 @@ class Tx:
             self.signals = (*self.signals, kind)
 
     def all(self, sql: str, **params: Any) -> list[Row]:
+        if self.held is not None:
+            self._settle(self.held, changes=not sql.startswith("SELECT"))
         return self.connection.all(sql, params)
 
     def one(self, sql: str, **params: Any) -> Row | None:
-        rows = self.connection.all(sql, params)
+        rows = self.all(sql, **params)
         return rows[0] if rows else None
 
     def run(self, sql: str, **params: Any) -> None:
-        self.connection.all(sql, params)
+        self.all(sql, **params)
+
+    def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None:
+        if self.held is not None:
+            self._settle(self.held, changes=True)
+        self.connection.many(sql, rows)
+
+    def _settle(self, held: Held, *, changes: bool) -> None:
+        """Before a statement of the step's own: the store has what was held, and what the step changes can be taken back."""
+        if self._mark != NOTHING:
+            held.flush(self._mark)
+            self._mark = NOTHING
+        own = bool(held.entries or held.usage)
+        if (changes or own) and not self._saved:
+            self.connection.savepoint()
+            self._saved = True
+        if own:
+            held.flush()
+
+    def take_back(self) -> None:
+        """The step failed: nothing of it stays."""
+        if self.held is not None:
+            self.held.drop(self._mark)
+        if not self._alone:
+            self.connection.undo_step()
 
 
 @dataclass(slots=True)
@@ -132,6 +173,7 @@ class Database:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: threading.Thread | None = None
         self._connection: Connection | None = None
+        self._held: Held
         self._readers = Hands("journal-read", least=1, most=readers)
         self._local = threading.local()
         self._reader_connections: list[Connection] = []
@@ -245,14 +287,18 @@ class Database:
 
     def _commit(self, batch: list[_Job]) -> None:
         try:
-            connection = self._connection or self._open_writer()
-            self._connection = connection
-            connection.begin()
+            connection = self._connection
+            if connection is None:
+                connection = self._connection = self._open_writer()
+            held = self._held
+            if connection.begin():
+                held.forget()
             if len(batch) == 1:
-                self._run_alone(connection, batch[0])
+                self._run_alone(connection, held, batch[0])
             else:
                 for job in batch:
-                    self._run_step(connection, job)
+                    self._run_step(connection, held, job)
+                held.flush()
                 connection.commit()
             self.commits += 1
             self.steps += len(batch)
@@ -261,33 +307,34 @@ class Database:
         except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
 
-    def _run_alone(self, connection: Connection, job: _Job) -> None:
-        """A step with nobody beside it needs no savepoint: if it fails, there is nothing else to keep."""
-        tx = Tx(connection, self._clock())
+    def _run_alone(self, connection: Connection, held: Held, job: _Job) -> None:
+        tx = Tx(connection, self._clock(), held)
         try:
             job.result = job.step(tx)
         except Exception as error:
             if self._dialect.translate(error) is not None:
                 raise
+            tx.take_back()
             connection.rollback()
             job.error = error
         else:
+            held.flush()
             connection.commit()
             job.appended, job.signals = tx.appended, tx.signals
 
-    def _run_step(self, connection: Connection, job: _Job) -> None:
-        tx = Tx(connection, self._clock())
-        connection.savepoint()
+    def _run_step(self, connection: Connection, held: Held, job: _Job) -> None:
+        tx = Tx(connection, self._clock(), held, alone=False)
+        connection.begin_step()
         try:
             job.result = job.step(tx)
         except Exception as error:
             if self._dialect.translate(error) is not None:
                 raise
-            connection.rollback_to_savepoint()
+            tx.take_back()
             job.error = error
         else:
             job.appended, job.signals = tx.appended, tx.signals
-        connection.release()
+        connection.end_step()
 
     def _fail(self, batch: list[_Job], error: Exception) -> None:
         """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
@@ -306,7 +353,9 @@ class Database:
 
     def _open_writer(self) -> Connection:
         try:
-            return self._dialect.open_writer()
+            connection = self._dialect.open_writer()
+            self._held = Held(connection)
+            return connection
         except Exception as error:
             raise self._ours(error) from error
 

@@ -170,7 +170,7 @@ def unfinished_of_principal(tx: Tx, principal: str) -> list[RunRow]:
 
 def beat(tx: Tx, run_ids: list[str]) -> None:
     """Say that these runs are alive."""
-    tx.connection.many(
+    tx.many(
         "UPDATE runs SET heartbeat_ms = :now WHERE run_id = :run_id", [{"now": tx.now_ms, "run_id": run_id} for run_id in run_ids]
     )
 

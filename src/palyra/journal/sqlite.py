@@ -1,7 +1,9 @@
 """SQLite as the journal's database: connection settings, savepoints, and what its errors mean to a person."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import apsw
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.journal import migrations
 from palyra.journal.database import Connection, Row
+from palyra.journal.held import Into
 from palyra.journal.sqlite_schema import MIGRATIONS
 
 
@@ -19,14 +22,19 @@ class SqliteConnection:
     def __init__(self, raw: apsw.Connection) -> None:
         self.raw = raw
         self._execute = raw.execute
-        self._position = 0
+        self._position = -1
         self._saved_position = 0
+        self._saved = False
 
     def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]:
         return self._execute(sql, params or None).fetchall()
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None:
         self.raw.executemany(sql, rows)
+
+    def insert(self, into: Into, rows: Sequence[tuple[Any, ...]]) -> None:
+        for begin, count in _portions(len(rows)):
+            self._execute(_insert_of(into, count), tuple(chain.from_iterable(rows[begin : begin + count])))
 
     def next_positions(self, count: int) -> int:
         first = self._position + 1
@@ -40,10 +48,13 @@ class SqliteConnection:
         if self.raw.in_transaction:
             self._execute("COMMIT")
 
-    def begin(self) -> None:
+    def begin(self) -> bool:
         self._execute("BEGIN IMMEDIATE")
         # Read under the write lock: a command-line tool may have appended while the daemon was idle.
-        self._position = self._saved_position = self.all("SELECT coalesce(max(position), 0) FROM entries")[0][0]
+        last: int = self.all("SELECT coalesce(max(position), 0) FROM entries")[0][0]
+        moved = last != self._position
+        self._position = last
+        return moved
 
     def commit(self) -> None:
         self._execute("COMMIT")
@@ -52,19 +63,44 @@ class SqliteConnection:
         if self.raw.in_transaction:
             self._execute("ROLLBACK")
 
-    def savepoint(self) -> None:
+    def begin_step(self) -> None:
         self._saved_position = self._position
+        self._saved = False
+
+    def savepoint(self) -> None:
         self._execute("SAVEPOINT step")
+        self._saved = True
 
-    def release(self) -> None:
-        self._execute("RELEASE step")
+    def end_step(self) -> None:
+        if self._saved:
+            self._execute("RELEASE step")
 
-    def rollback_to_savepoint(self) -> None:
-        self._execute("ROLLBACK TO step")
+    def undo_step(self) -> None:
+        if self._saved:
+            self._execute("ROLLBACK TO step")
         self._position = self._saved_position
 
     def close(self) -> None:
         self.raw.close(True)
+
+
+# Rows go in portions of these sizes, so that few different statements are ever prepared.
+_PORTIONS = (64, 16, 4, 1)
+
+
+def _portions(count: int) -> Iterator[tuple[int, int]]:
+    """(where it begins, how many) of each portion."""
+    begin = 0
+    for size in _PORTIONS:
+        while count - begin >= size:
+            yield begin, size
+            begin += size
+
+
+@lru_cache
+def _insert_of(into: Into, count: int) -> str:
+    row = f"({', '.join('?' * len(into.columns))})"
+    return f"INSERT INTO {into.table} ({', '.join(into.columns)}) VALUES {', '.join([row] * count)} {into.conflict}"
 
 
 def ready_to_restore(journal: Path) -> Path:

@@ -20,28 +20,21 @@ from palyra.domain.events import (
 )
 from palyra.domain.run_state import ACTIVE, TERMINAL, RunState
 from palyra.journal.database import Appended, Tx
+from palyra.journal.held import Held
 
-_INSERT = """INSERT INTO entries (position, tape, seq, time_ms, run_id, principal, kind, body, hash)
-    VALUES (:position, :tape, :seq, :time_ms, :run_id, :principal, :kind, :body, :hash)"""
 _COLUMNS = "tape, seq, position, time_ms, run_id, principal, kind, hash, body"
 _encode_entry = msgspec.json.Encoder().encode
 
 
 def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: str = "") -> list[Appended]:
     """Append events to a tape, in order, and move the run they belong to. Illegal events raise and nothing is written."""
+    held = tx.held
+    assert held is not None, "only a step can append"
+    (seq, prev), state = _head(tx, held, tape, run_id)
     position = tx.connection.next_positions(len(new))
-    # One look-up for both: this is the hottest statement there is.
-    head = tx.one(
-        """SELECT t.head_seq, t.head_hash, r.state, r.reason FROM tapes t LEFT JOIN runs r ON r.run_id = :run_id
-        WHERE t.tape = :tape""",
-        tape=tape,
-        run_id=run_id,
-    )
     if run_id:
-        _move_run(tx, tape, principal, run_id, new, position, head[2:] if head else (None, None))
-    seq, prev = (head[0], head[1]) if head else (0, chain.GENESIS)
+        state = _move_run(tx, tape, principal, run_id, new, position, state)
     time_ms = tx.now_ms
-    rows: list[dict[str, Any]] = []
     appended: list[Appended] = []
     for event in new:
         seq += 1
@@ -50,37 +43,39 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
         prev = chain.link(
             prev, tape=tape, seq=seq, position=position, time_ms=time_ms, run_id=run_id, principal=principal, kind=kind, body=body
         )
-        rows.append(
-            {
-                "position": position,
-                "tape": tape,
-                "seq": seq,
-                "time_ms": time_ms,
-                "run_id": run_id,
-                "principal": principal,
-                "kind": kind,
-                "body": body,
-                "hash": prev,
-            }
-        )
+        held.entries.append((position, tape, seq, time_ms, run_id, principal, kind, body, prev))
         wire = _wire(tape, seq, position, time_ms, run_id, principal, kind, prev, body)
         appended.append(Appended(tape, seq, position, time_ms, run_id, kind, event, wire, principal))
         position += 1
-    tx.connection.many(_INSERT, rows)
-    if head:
-        tx.run("UPDATE tapes SET head_seq = :seq, head_hash = :hash WHERE tape = :tape", tape=tape, seq=seq, hash=prev)
-    else:
-        tx.run("INSERT INTO tapes (tape, head_seq, head_hash) VALUES (:tape, :seq, :hash)", tape=tape, seq=seq, hash=prev)
+    held.remember(tape, (seq, prev), run_id, state)
     for entry in appended:
-        _project(tx, entry, principal)
+        _project(tx, held, entry, principal)
     tx.appended.extend(appended)
     return appended
 
 
-def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyEvent], position: int, was: tuple[Any, ...]) -> None:
+def _head(tx: Tx, held: Held, tape: str, run_id: str) -> tuple[tuple[int, bytes], tuple[RunState, str] | None]:
+    """Where a tape ends, and the state and reason of a run, if there is one."""
+    head, state = held.heads.get(tape), held.states.get(run_id)
+    if head is not None and (state is not None or not run_id):
+        return head, state
+    row = tx.one(
+        """SELECT t.head_seq, t.head_hash, r.state, r.reason FROM tapes t LEFT JOIN runs r ON r.run_id = :run_id
+        WHERE t.tape = :tape""",
+        tape=tape,
+        run_id=run_id,
+    )
+    if row is None:
+        return (0, chain.GENESIS), None
+    return (row[0], row[1]), None if row[2] is None else (row[2], row[3])
+
+
+def _move_run(
+    tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyEvent], position: int, was: tuple[RunState, str] | None
+) -> tuple[RunState, str]:
     """Fold the new events into the run's row. `reason` says what it waits for, or why it ended."""
-    before: RunState | None = was[0]
-    state, reason = before, was[1] or ""
+    before, reason = was or (None, "")
+    state = before
     for event in new:
         state = run_state.advance(state, kind_of(event))
         match event:
@@ -128,14 +123,19 @@ def _move_run(tx: Tx, tape: str, principal: str, run_id: str, new: Sequence[AnyE
             active=state in ACTIVE,
             ended=state in TERMINAL,
         )
+    # The row keeps its reason as long as it keeps its state.
+    if was is not None and state == before:
+        return was
+    assert state is not None, "a run begins by being accepted"
+    return state, reason
 
 
-def _project(tx: Tx, entry: Appended, principal: str) -> None:
+def _project(tx: Tx, held: Held, entry: Appended, principal: str) -> None:
     """The rows that an event implies beyond its run: what it cost, and where the next fold begins."""
     event = entry.event
     match event:
         case ModelReplied() | events.ModelUsed():
-            _bill(tx, entry, principal, event, event.first_delta_ms, event.task)
+            held.usage.append(_bill(entry, principal, event, event.first_delta_ms, event.task))
         case events.InputAssembled() if event.from_seq is not None:
             # The next fold begins where the window does, unless that is behind a summary that it must not lose.
             tx.run(
@@ -153,41 +153,25 @@ def _project(tx: Tx, entry: Appended, principal: str) -> None:
                     id=entry.tape,
                 )
             if event.provider:
-                _bill(tx, entry, principal, event, 0, "summary")
+                held.usage.append(_bill(entry, principal, event, 0, "summary"))
         case _:
             pass
 
 
 def _bill(
-    tx: Tx,
     entry: Appended,
     principal: str,
     event: ModelReplied | events.ModelUsed | events.SessionCompacted,
     first_delta_ms: int,
     task: str,
-) -> None:
-    """What a model call has used, whatever it was for."""
-    tx.run(
-        """INSERT INTO usage (position, time_ms, session_id, run_id, principal, provider, model, input_tokens,
-            output_tokens, cached_tokens, cost_microusd, duration_ms, first_delta_ms, task, unpriced)
-        VALUES (:position, :time_ms, :tape, :run_id, :principal, :provider, :model, :input, :output, :cached, :cost,
-            :duration, :first, :task, :unpriced)""",
-        position=entry.position,
-        time_ms=entry.time_ms,
-        tape=entry.tape,
-        run_id=entry.run_id,
-        principal=principal,
-        provider=event.provider,
-        model=event.model,
-        input=event.usage.input_tokens,
-        output=event.usage.output_tokens,
-        cached=event.usage.cached_tokens,
-        cost=event.cost_microusd,
-        duration=event.duration_ms,
-        first=first_delta_ms,
-        task=task,
-        unpriced=event.priced in ("", "unknown"),
-    )
+) -> tuple[Any, ...]:
+    """What a model call has used, whatever it was for: a row of `held.USAGE`."""
+    used = event.usage
+    unpriced = event.priced in ("", "unknown")
+    return (
+        entry.position, entry.time_ms, entry.tape, entry.run_id, principal, event.provider, event.model, used.input_tokens,
+        used.output_tokens, used.cached_tokens, event.cost_microusd, event.duration_ms, first_delta_ms, task, unpriced,
+    )  # fmt: skip
 
 
 def _wire(

@@ -1,0 +1,93 @@
+"""What a commit's steps have appended and the store does not have yet.
+
+Every statement costs the writer the interpreter's lock twice, so entries are not written one by one: they are held, and put into
+the store together, many rows to a statement, when the commit is made or when a step asks the store something. What was held is as
+much part of the transaction as everything else in it. The heads of tapes and the states of runs are remembered from one commit to
+the next; they are forgotten whenever somebody else has written.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+# Beyond so many, all are forgotten and read again as they are needed.
+_MOST_REMEMBERED = 4_096
+
+
+class Into(NamedTuple):
+    """Where rows go. `conflict` says what becomes of one that is there already."""
+
+    table: str
+    columns: tuple[str, ...]
+    conflict: str = ""
+
+
+ENTRIES = Into("entries", ("position", "tape", "seq", "time_ms", "run_id", "principal", "kind", "body", "hash"))
+HEADS = Into(
+    "tapes",
+    ("tape", "head_seq", "head_hash"),
+    "ON CONFLICT (tape) DO UPDATE SET head_seq = excluded.head_seq, head_hash = excluded.head_hash",
+)
+USAGE = Into(
+    "usage",
+    ("position", "time_ms", "session_id", "run_id", "principal", "provider", "model", "input_tokens", "output_tokens",
+     "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "task", "unpriced"),
+)  # fmt: skip
+
+
+class Inserts(Protocol):
+    def insert(self, into: Into, rows: Sequence[tuple[Any, ...]]) -> None: ...
+
+
+class Mark(NamedTuple):
+    """How much was held before a step began."""
+
+    entries: int
+    usage: int
+
+
+NOTHING = Mark(0, 0)
+
+
+class Held:
+    """The rows of one connection's current transaction. Rows are tuples in the order of their columns."""
+
+    __slots__ = ("_connection", "entries", "heads", "states", "usage")
+
+    def __init__(self, connection: Inserts) -> None:
+        self._connection = connection
+        self.entries: list[tuple[Any, ...]] = []
+        self.usage: list[tuple[Any, ...]] = []
+        # The head of a tape, as (seq, hash), and of a run its (state, reason): as they are with what is held.
+        self.heads: dict[str, tuple[int, bytes]] = {}
+        self.states: dict[str, tuple[Any, str]] = {}
+
+    @property
+    def mark(self) -> Mark:
+        return Mark(len(self.entries), len(self.usage))
+
+    def flush(self, upto: Mark | None = None) -> None:
+        """Put what is held into the store, or only what was held at a mark."""
+        mark = upto or self.mark
+        entries, usage = self.entries[: mark.entries], self.usage[: mark.usage]
+        del self.entries[: mark.entries], self.usage[: mark.usage]
+        if entries:
+            self._connection.insert(ENTRIES, entries)
+            self._connection.insert(HEADS, list({row[1]: (row[1], row[2], row[8]) for row in entries}.values()))
+        if usage:
+            self._connection.insert(USAGE, usage)
+
+    def drop(self, mark: Mark) -> None:
+        """Forget what a step had held that failed, and everything that it may have moved."""
+        del self.entries[mark.entries :], self.usage[mark.usage :]
+        self.forget()
+
+    def forget(self) -> None:
+        self.heads.clear()
+        self.states.clear()
+
+    def remember(self, tape: str, head: tuple[int, bytes], run_id: str, state: tuple[Any, str] | None) -> None:
+        if len(self.heads) > _MOST_REMEMBERED or len(self.states) > _MOST_REMEMBERED:
+            self.forget()
+        self.heads[tape] = head
+        if state is not None:
+            self.states[run_id] = state
