@@ -1,5 +1,6 @@
 """The same API over HTTP/3, by other people's code than the daemon's: curl with ngtcp2 and nghttp3."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -36,10 +37,16 @@ class Http3(Http):
     @asynccontextmanager
     async def open(self, session_id: str, after: int = 0) -> AsyncIterator[Talk]:
         path = f"{self._url}/v1/sessions/{session_id}/events?after={after}"
-        async with self._session.stream("GET", path, timeout=None) as response:
+        response = await self._session.request("GET", path, stream=True, timeout=None)
+        try:
+            assert response.http_version == CurlHttpVersion.V3
             if response.status_code != 200:
                 checked(response.status_code, await response.acontent())
             yield _Http3Talk(self, session_id, response.aiter_content())
+        finally:
+            # Its own way to close waits for the end, and these streams have none.
+            response.astream_task.cancel()
+            await asyncio.wait([response.astream_task])
 
 
 class _Http3Talk(SseTalk):

@@ -47,6 +47,7 @@ _TABLE = {
     "vault": ("vault:vault", "Secrets for tools: list, set, rotate, remove."),
     "config": ("configuration:config", "Show and change settings."),
     "token": ("tokens:token", "Access tokens for programs and other people."),
+    "tls": ("tls:tls", "Who can reach the daemon, and its certificates: show, renew, export-ca."),
     "login": ("tokens:login", "Print a one-time link for the browser."),
     "doctor": ("doctor:doctor", "Look for problems, with a fix for each."),
     "incidents": ("health:incidents", "What went wrong with the daemon, and what was tried."),

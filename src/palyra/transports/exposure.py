@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -39,6 +40,14 @@ class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def beyond(self) -> bool:
         return not is_loopback(self.host)
+
+
+class Listener(Struct, frozen=True):
+    """One door: what it speaks, and where programs on this machine find it."""
+
+    name: Literal["http", "http3", "grpc", "workers"]
+    address: str
+    tls: bool = False
 
 
 def is_loopback(host: str) -> bool:

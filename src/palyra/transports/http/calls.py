@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from palyra.runtime.workers.workers import Workers
     from palyra.tools.catalogue import Catalogue
     from palyra.transports.auth import Access
+    from palyra.transports.exposure import Exposure, Listener
     from palyra.transports.limits import Limits, Streams
     from palyra.transports.metrics import Metrics
 
@@ -104,6 +105,8 @@ class Parts:
     shadow: "PolicyStore | None"
     vault: "Vault"
     certificates: "Certificates"
+    exposure: "Exposure"
+    listeners: "list[Listener]"
     memory: "Memory"
     learning: "Learning"
     retention: "Retention"

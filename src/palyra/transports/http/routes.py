@@ -25,6 +25,7 @@ PARAMETERS: dict[str, str] = {
     "incident_id": ULID_PATTERN,
     "task_kind": "^[a-z][a-z0-9_.]{0,63}$",
     "artifact_id": "^[0-9a-f]{64}$",
+    "fingerprint": "^[0-9a-f]{64}$",
     "budget": "^[a-z0-9][a-z0-9_-]{0,62}$",
     "position": "^[1-9][0-9]{0,14}$",
     "seq": "^[1-9][0-9]{0,14}$",

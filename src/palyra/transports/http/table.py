@@ -43,6 +43,7 @@ from palyra.transports.http.schedules import SCHEDULES
 from palyra.transports.http.setup import SETUP
 from palyra.transports.http.skill_table import SKILLS
 from palyra.transports.http.tasks import TASKS
+from palyra.transports.http.tls import TLS
 from palyra.transports.http.travel_table import TRAVEL
 from palyra.transports.http.usage_table import USAGE
 from palyra.transports.http.workers import WORKERS
@@ -410,6 +411,7 @@ _ROWS: tuple[Route[Any, Any], ...] = (
     *HEALTH,
     *CHANNELS,
     *RESTARTING,
+    *TLS,
 )
 # What the tools of the MCP server need is what the rows above need.
 ROUTES: tuple[Route[Any, Any], ...] = (*_ROWS, *mcp_door.rows(_ROWS))

@@ -110,9 +110,9 @@ class Connection(QuicConnectionProtocol):
     def waits(self, exchange: Exchange) -> None:
         self._waiting.add(exchange)
 
-    def send_headers(self, stream_id: int, headers: list[tuple[bytes, bytes]], *, end: bool) -> None:
+    def send_headers(self, stream_id: int, headers: list[tuple[bytes, bytes]]) -> None:
         assert self._h3 is not None
-        self._h3.send_headers(stream_id, headers, end)
+        self._h3.send_headers(stream_id, headers)
         self._transmit_soon()
 
     def send_data(self, stream_id: int, data: bytes, *, end: bool) -> None:

@@ -34,7 +34,6 @@ class Exchange:
         self._room = asyncio.Event()
         # The request has come whole; that it has was said; the answer has left whole; nobody is there any more.
         self._whole = self._said = self._complete = self.gone = False
-        self._start: dict[str, Any] | None = None
 
     # --- from the connection ------------------------------------------------------------------------------------------
 
@@ -84,17 +83,14 @@ class Exchange:
         return {"type": "http.request", "body": data, "more_body": not self._whole}
 
     async def _send(self, message: Any) -> None:
+        if self.gone or self._complete:
+            return
         if message["type"] == "http.response.start":
-            self._start = message
+            # At once: a stream may have nothing to say for a while, and its client wants to know that it is open.
+            self._connection.send_headers(self.stream_id, _headers(message))
             return
         body = b"" if self._scope["method"] == "HEAD" else message.get("body", b"")
         more = message.get("more_body", False)
-        if self.gone or self._complete:
-            return
-        if self._start is not None:
-            self._connection.send_headers(self.stream_id, _headers(self._start), end=not more and not body)
-            self._start = None
-            self._complete = not more and not body
         for at in range(0, len(body), PIECE):
             await self._make_room()
             if self._is_gone():
