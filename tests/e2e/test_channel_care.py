@@ -11,13 +11,13 @@ from palyra.channels import loopback
 from palyra.channels.contract import Lost, Outgoing, SendFailed
 from palyra.channels.loopback import Posted
 from palyra.domain.ids import OWNER
-from palyra.journal import approvals
+from palyra.journal import approvals, channel_outbox
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer
 from palyra.runtime.channels.shapes import Place
 from tests.chatting import Chat, chat
 from tests.e2e.test_channel_people import later
-from tests.inprocess import body, finished, kinds, say, session, until
+from tests.inprocess import body, daemon, finished, kinds, say, session, until
 from tests.watching_over import STEP_MS, JumpingClock, passes, set_mode, watched
 
 TOLD = '[channel_router]\nnotices_to = "chat/alerts"\n'
@@ -104,6 +104,24 @@ def test_what_the_owners_own_runs_ask_reaches_the_chat_where_they_are_and_the_fi
             assert put.text.endswith("Denied by user:owner.")
             talk.direct("boss", f"approve {name[-8:]}")
             await talk.until(lambda seen: "no approval that waits" in seen.texts("dm-boss")[-1])
+
+    run(scene)
+
+
+def test_a_question_that_was_answered_while_nobody_was_connected_says_so_afterwards(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, ASKING, more='[channel_router]\napprovals_to = "chat/team"\n') as talk:
+            asked = await say(talk.daemon, await session(talk.daemon), "write it")
+            await talk.answers("team")
+        async with daemon(tmp_path, ASKING) as alone:
+            (pending,) = await alone.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
+            await alone.answers.answer(OWNER, pending.approval_id, Answer(decision="allow"), surface="console")
+            await finished(alone, asked)
+        async with chat(tmp_path, ASKING, fresh=False) as talk:
+            await talk.until(lambda seen: seen.posted("team")[0].edits == 1)
+            assert talk.texts("team")[0].endswith("Approved by user:owner.")
+        async with chat(tmp_path, ASKING, fresh=False) as talk:
+            assert await talk.daemon.db.read(channel_outbox.unclosed) == []
 
     run(scene)
 

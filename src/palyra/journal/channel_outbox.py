@@ -326,3 +326,17 @@ def asked_where(tx: Tx, approval_id: str) -> list[Asked]:
         "SELECT approval_id, reply_id, connector, conversation, thread FROM channel_asked WHERE approval_id = :id", id=approval_id
     )
     return [Asked(*row) for row in rows]
+
+
+# What is put in place of a question when it was answered.
+ANSWERED = "e"
+
+
+def unclosed(tx: Tx) -> list[str]:
+    """Approvals that were answered, and whose question in a chat does not say so yet."""
+    rows = tx.all(
+        """SELECT DISTINCT k.approval_id FROM channel_asked k JOIN approvals a ON a.approval_id = k.approval_id
+        WHERE a.decision <> '' AND NOT EXISTS (SELECT 1 FROM channel_outbox o WHERE o.reply_id = k.reply_id || :answered)""",
+        answered=ANSWERED,
+    )
+    return [str(approval_id) for (approval_id,) in rows]

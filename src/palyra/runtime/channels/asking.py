@@ -190,7 +190,7 @@ class Asking:
             title = approval.request.preview.title if approval is not None else resolved.approval_id
             text = f"{title}\n{_SAID.get(resolved.decision, resolved.decision).capitalize()}{by}."
             place = Place(asked.connector, asked.conversation, asked.thread)
-            self._posting.post(tx, place, text, "edit", reply_id=f"{asked.reply_id}e", edits=asked.reply_id)
+            self._posting.post(tx, place, text, "edit", reply_id=f"{asked.reply_id}{channel_outbox.ANSWERED}", edits=asked.reply_id)
 
     async def pending(self, who: Who) -> list[Approval]:
         return await self._db.read(partial(approvals.listing, owner=who.principal, pending=True))
@@ -202,6 +202,10 @@ class Asking:
             for each in pending:
                 for approval in approvals.pending_of_run(tx, each.run_id):
                     self._ask(tx, each, approval.request)
+            for approval_id in channel_outbox.unclosed(tx):
+                found = approvals.find(tx, approval_id)
+                if found is not None and found.resolution is not None:
+                    self._close(tx, found.resolution)
 
         await self._db.write(step)
 
