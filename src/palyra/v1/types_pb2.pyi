@@ -3082,3 +3082,105 @@ class Pinned(_message.Message):
     PINS_FIELD_NUMBER: _ClassVar[int]
     pins: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, pins: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class RunningCall(_message.Message):
+    __slots__ = ("call_id", "attempt", "tool", "session_id", "run_id", "since_ms")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    attempt: int
+    tool: str
+    session_id: str
+    run_id: str
+    since_ms: int
+    def __init__(self, call_id: _Optional[str] = ..., attempt: _Optional[int] = ..., tool: _Optional[str] = ..., session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., since_ms: _Optional[int] = ...) -> None: ...
+
+class WorkerShown(_message.Message):
+    __slots__ = ("name", "state", "connected", "address", "version", "platform", "tier", "tools", "slots", "running", "enrolled_ms", "seen_ms", "revoked_ms", "fingerprint", "certificate_expires_ms")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PLATFORM_FIELD_NUMBER: _ClassVar[int]
+    TIER_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    ENROLLED_MS_FIELD_NUMBER: _ClassVar[int]
+    SEEN_MS_FIELD_NUMBER: _ClassVar[int]
+    REVOKED_MS_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    state: str
+    connected: bool
+    address: str
+    version: str
+    platform: str
+    tier: str
+    tools: _containers.RepeatedScalarFieldContainer[str]
+    slots: int
+    running: _containers.RepeatedCompositeFieldContainer[RunningCall]
+    enrolled_ms: int
+    seen_ms: int
+    revoked_ms: int
+    fingerprint: str
+    certificate_expires_ms: int
+    def __init__(self, name: _Optional[str] = ..., state: _Optional[str] = ..., connected: _Optional[bool] = ..., address: _Optional[str] = ..., version: _Optional[str] = ..., platform: _Optional[str] = ..., tier: _Optional[str] = ..., tools: _Optional[_Iterable[str]] = ..., slots: _Optional[int] = ..., running: _Optional[_Iterable[_Union[RunningCall, _Mapping]]] = ..., enrolled_ms: _Optional[int] = ..., seen_ms: _Optional[int] = ..., revoked_ms: _Optional[int] = ..., fingerprint: _Optional[str] = ..., certificate_expires_ms: _Optional[int] = ...) -> None: ...
+
+class WorkerList(_message.Message):
+    __slots__ = ("workers", "port")
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    workers: _containers.RepeatedCompositeFieldContainer[WorkerShown]
+    port: int
+    def __init__(self, workers: _Optional[_Iterable[_Union[WorkerShown, _Mapping]]] = ..., port: _Optional[int] = ...) -> None: ...
+
+class Enrolment(_message.Message):
+    __slots__ = ("name", "code", "expires_ms", "authority", "port")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    AUTHORITY_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    code: str
+    expires_ms: int
+    authority: str
+    port: int
+    def __init__(self, name: _Optional[str] = ..., code: _Optional[str] = ..., expires_ms: _Optional[int] = ..., authority: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class Lease(_message.Message):
+    __slots__ = ("call_id", "worker", "attempt", "session_id", "run_id", "tool", "state", "since_ms", "ended_ms")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    ENDED_MS_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    worker: str
+    attempt: int
+    session_id: str
+    run_id: str
+    tool: str
+    state: str
+    since_ms: int
+    ended_ms: int
+    def __init__(self, call_id: _Optional[str] = ..., worker: _Optional[str] = ..., attempt: _Optional[int] = ..., session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., tool: _Optional[str] = ..., state: _Optional[str] = ..., since_ms: _Optional[int] = ..., ended_ms: _Optional[int] = ...) -> None: ...
+
+class WorkerDetail(_message.Message):
+    __slots__ = ("worker", "recent")
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    RECENT_FIELD_NUMBER: _ClassVar[int]
+    worker: WorkerShown
+    recent: _containers.RepeatedCompositeFieldContainer[Lease]
+    def __init__(self, worker: _Optional[_Union[WorkerShown, _Mapping]] = ..., recent: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ...) -> None: ...

@@ -31,6 +31,7 @@ log = logging.getLogger("palyra.grpc")
 
 Context = Any
 _GRACE_S = 3.0
+_LINGER_S = 0.2
 _PIECE = 64 << 10
 _KEEPALIVE_MS = 30_000
 _STREAMS_PER_CONNECTION = 1_024
@@ -44,6 +45,8 @@ class GrpcServer:
         self._app = app
         self._parts: Parts = app.parts
         self._working: set[asyncio.Future[Any]] = set()
+        self._active = 0
+        self._idle = asyncio.Event()
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=_options(app), maximum_concurrent_rpcs=app.limits.exchanges)
         names = [health.SERVICE_NAME, reflection.SERVICE_NAME]
@@ -76,9 +79,16 @@ class GrpcServer:
         return taken
 
     async def stop(self) -> None:
-        """Streams have been told to end; what is being answered is still answered."""
+        """Streams have been told to end; what is being answered is still answered. Who watches our health is not waited for."""
         await self._health.enter_graceful_shutdown()
-        await self._server.stop(_GRACE_S)
+        stopping = asyncio.ensure_future(self._server.stop(_GRACE_S))
+        if self._active:
+            idle = asyncio.ensure_future(self._idle.wait())
+            await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
+            idle.cancel()
+        # What was written last is still on its way.
+        await self._server.stop(_LINGER_S)
+        await stopping
         if self._working:
             await asyncio.wait(self._working, timeout=_GRACE_S)
 
@@ -101,6 +111,8 @@ class GrpcServer:
 
         async def handle(raw: Any, context: Context) -> Any:
             begun = time.perf_counter()
+            self._active += 1
+            self._idle.clear()
             try:
                 answer = await serve(rpc, raw, context)
                 metrics.request(label, 200, time.perf_counter() - begun)
@@ -112,6 +124,10 @@ class GrpcServer:
                 reference = self._parts.clock.new_id()
                 log.exception("%s failed (%s)", label, reference)
                 problem = internal(reference)
+            finally:
+                self._active -= 1
+                if not self._active:
+                    self._idle.set()
             metrics.request(label, status_of(problem), time.perf_counter() - begun)
             return await refuse(context, problem)
 

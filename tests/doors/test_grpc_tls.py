@@ -1,0 +1,76 @@
+"""The gRPC door under TLS: the daemon's authority vouches for it, a renewed certificate is shown at once, nothing else gets in."""
+
+import asyncio
+import socket
+import ssl
+
+import grpc
+import pytest
+
+from palyra.config.schema import Server
+from palyra.domain.errors import ConfigInvalid, Conflict
+from palyra.serve import grpc_door
+from palyra.v1 import sessions_pb2, sessions_pb2_grpc
+from tests.doors.conftest import Served
+from tests.doors.doors import Door
+from tests.doors.world import World
+
+
+async def session_over(address: str, world: World, authority: bytes) -> str:
+    secret, _ = await world.access.mint("owner", "over tls", "owner", principal="owner")
+    credentials = grpc.ssl_channel_credentials(authority)
+    # A channel of its own: what it learnt of the certificate before must not help it.
+    options = (("grpc.use_local_subchannel_pool", 1),)
+    async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
+        call = sessions_pb2_grpc.SessionsStub(channel).FindOrCreate
+        made = await call(sessions_pb2.SessionsFindOrCreateRequest(), metadata=(("authorization", f"Bearer {secret}"),), timeout=10)
+    return str(made.session_id)
+
+
+def shown(address: str, authority: bytes) -> bytes:
+    """The certificate that a new connection is shown."""
+    host, _, port = address.rpartition(":")
+    context = ssl.create_default_context(cadata=authority.decode())
+    context.set_alpn_protocols(["h2"])
+    with (
+        socket.create_connection((host, int(port)), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname=host) as secure,
+    ):
+        found = secure.getpeercert(binary_form=True)
+    assert found is not None
+    return found
+
+
+def test_it_is_served_with_the_daemons_certificate_also_after_that_was_renewed(served: Served) -> None:
+    async def body(world: World, door: Door) -> None:
+        certificates = world.daemon.certificates
+        pair = await certificates.serve(["localhost", "127.0.0.1"])
+        authority = await certificates.trust()
+        async with grpc_door.opened(world.app, Server(grpc_port=0), certificates, pair) as address:
+            assert len(await session_over(address, world, authority)) == 26
+            before = await asyncio.to_thread(shown, address, authority)
+            await certificates.renew("owner")
+            after = await asyncio.to_thread(shown, address, authority)
+            assert before != after
+            assert len(await session_over(address, world, authority)) == 26
+            async with grpc.aio.insecure_channel(address) as channel:
+                plain = sessions_pb2_grpc.SessionsStub(channel).List(sessions_pb2.SessionsListRequest(), timeout=10)
+                with pytest.raises(grpc.aio.AioRpcError) as refused:
+                    await plain
+            assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+
+    served.run(body, "grpc")
+
+
+def test_a_port_that_is_taken_names_who_has_it_and_nothing_is_open_beyond_loopback_without_tls(served: Served) -> None:
+    async def body(world: World, door: Door) -> None:
+        port = int(world.grpc_address.rpartition(":")[2])
+        with pytest.raises(Conflict, match="process") as taken:
+            async with grpc_door.opened(world.app, Server(grpc_port=port), world.daemon.certificates, None):
+                pass
+        assert "server.grpc_port" in taken.value.message
+        with pytest.raises(ConfigInvalid):
+            async with grpc_door.opened(world.app, Server(host="0.0.0.0", grpc_port=0), world.daemon.certificates, None):
+                pass
+
+    served.run(body, "grpc")
