@@ -75,6 +75,7 @@ class Worker:
         self._lease_ms = 30_000
         self._beats: dict[int, int] = {}
         self._answered_ms = self._clock.ticks_ms()
+        self._alone: asyncio.Task[None] | None = None
         self._leaving = asyncio.Event()
         self._changed = asyncio.Event()
 
@@ -95,7 +96,6 @@ class Worker:
             raise Conflict(f"a worker cannot offer {', '.join(sorted(unknown))}: it has {known}")
         await everyday.do(self._home.tidy)
         await everyday.do(self._contents.tidy)
-        watch = asyncio.create_task(self._stop_when_alone())
         link = asyncio.create_task(self._stay_connected())
         done = asyncio.create_task(self._left())
         self._spawn(self._take_in())
@@ -104,8 +104,10 @@ class Worker:
             if link.done():
                 link.result()
         finally:
-            for task in (watch, link, done, *self._others):
+            for task in (link, done, *self._others):
                 task.cancel()
+            if self._alone is not None:
+                self._alone.cancel()
             for task in self._calls.values():
                 task.cancel("the worker was ended")
             if self._calls:
@@ -186,6 +188,10 @@ class Worker:
     def _welcome(self, line: Line, said: Welcome) -> None:
         self._line, self._lease_ms = line, said.lease_ms
         self._answered_ms = self._clock.ticks_ms()
+        if self._alone is not None:
+            self._alone.cancel()
+        # Anew: the daemon may have another lease by now.
+        self._alone = asyncio.create_task(self._stop_when_alone())
         draining = "; it is being drained and gets nothing new" if said.draining else ""
         self._say(f"connected as {said.name}{draining}")
         for finished in self._records.results():
