@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,8 +46,10 @@ def unusable(home: Path, error: OSError) -> ConfigInvalid:
     return ConfigInvalid(f"the home folder {home} cannot be used: {why}; name another one with --home or PALYRA_HOME")
 
 
-def start(home: Path, port: int | None, *, quic: bool = False, lifeline: bool) -> "subprocess.Popen[bytes]":
-    """Start a daemon. With `lifeline` it ends when this process does, however that ends."""
+def start(
+    home: Path, port: int | None, *, quic: bool = False, lifeline: bool, env: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start a daemon. With `lifeline` it ends when this process does, however that ends. `env` is ours, if none is given."""
     make_home(home)
     logs = home / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
@@ -58,6 +60,7 @@ def start(home: Path, port: int | None, *, quic: bool = False, lifeline: bool) -
     with open(logs / "start.log", "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         return subprocess.Popen(
             command,
+            env=env,
             stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

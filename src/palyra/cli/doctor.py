@@ -26,10 +26,14 @@ _PATIENCE_S = 600.0
 @command("doctor", help="Look for problems, with a fix for each. Exit code 1 if there is one.")
 @click.option("--online", is_flag=True, help="Also send one tiny request to each model provider; this may cost a little.")
 @click.option("--repair", is_flag=True, help="Repair what can be repaired without asking.")
-def doctor(state: State, online: bool, repair: bool) -> int:
+@click.option("--crash", is_flag=True, help="Try instead: kill a daemon with these policies and settings while it works.")
+@click.option("--kills", type=click.IntRange(1, 1_000), default=12, show_default=True, help="How often, for --crash.")
+@click.option("--attack", is_flag=True, help="Try instead: let a hostile model run against these policies and settings.")
+def doctor(state: State, online: bool, repair: bool, crash: bool, kills: int, attack: bool) -> int:
     found: list[Check] = []
     repairs = _repair(state) if repair else []
-    for check in _examine(state, online=online):
+    tried = _tried(state, kills=kills if crash else 0, attack=attack)
+    for check in tried if crash or attack else _examine(state, online=online):
         found.append(check)
         if not state.out.as_json:
             _tell(state, check)
@@ -49,6 +53,18 @@ def _examine(state: State, *, online: bool) -> Iterator[Check]:
     yield from _by_daemon(state) if _answers_us(outside) else _alone(state)
     if online:
         yield from _looked(state, providers_answer)
+
+
+def _tried(state: State, *, kills: int, attack: bool) -> Iterator[Check]:
+    """On a daemon of its own: what is real is left alone."""
+    # Here, because nobody else needs it.
+    from palyra.cli.trials import attack as attacks
+    from palyra.cli.trials import crash
+
+    if kills:
+        yield from crash.trial(state.home, state.env, kills, lambda done: state.out.note(f"killed {done} of {kills} times"))
+    if attack:
+        yield from attacks.trial(state.home, state.env)
 
 
 def _answers_us(outside: list[Check]) -> bool:

@@ -1,0 +1,56 @@
+"""`doctor --crash` and `doctor --attack`: what they say of a configuration that holds, and of one that does not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from palyra.cli.trials import attack, crash
+from palyra.cli.trials.attack import Attempt
+from palyra.cli.trials.ground import call
+from tests.cli_terminal import palyra
+
+
+def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "policies").mkdir(parents=True)
+    (home / "policies/mine.cedar").write_text('@id("no")\nforbid (principal, action, resource == Tool::"test.reversible");\n')
+    (home / "config.toml").write_text(
+        "[policy]\npreset = 'coding'\n[providers.dear]\nkind = 'openai-chat'\nbase_url = 'http://127.0.0.1:9'\n"
+    )
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    done = palyra(home, "doctor", "--crash", "--kills", "1", "--attack", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {each["id"]: each for each in json.loads(done.stdout)["checks"]}
+    assert {name: each["state"] for name, each in found.items()} == {
+        "crash": "ok",
+        "crash:denied": "warn",
+        "attack:files": "ok",
+        "attack:commands": "ok",
+        "attack:pages": "ok",
+    }
+    assert found["crash"]["detail"].startswith("killed 1 times, and each run came to its end")
+    assert found["crash:denied"]["detail"].startswith("policy denied test.reversible")
+    assert found["attack:commands"]["detail"].startswith("10 attempts held")
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+
+
+def test_what_gets_through_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what a command says, by a file that lies where it must not, and by a knock at the door."""
+    tried = (
+        Attempt("saying it", "shell.run", {"command": "echo ESCAPED"}),
+        Attempt("something else", "shell.run", {"command": "echo fine"}),
+        Attempt("an ordinary file", "fs.write", {"path": "planted.txt", "content": "x"}),
+    )
+    monkeypatch.setattr(attack, "ATTEMPTS", {"commands": tried})
+    monkeypatch.setattr(attack, "PLANTED", ("work/planted.txt",))
+    (check,) = attack.trial(tmp_path / "home", {"PATH": "/usr/bin:/bin"})
+    assert (check.state, check.detail) == ("fail", "got through: saying it (shell.run), an ordinary file (fs.write)")
+
+
+def test_what_happens_twice_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = [call("test.once", path="once.txt", line="0"), {"text": "done"}]
+    monkeypatch.setattr(crash, "_script", lambda runs: {f"run {number}": twice for number in range(runs)})
+    (check,) = crash.trial(tmp_path / "home", {"PATH": "/usr/bin:/bin"}, 1, lambda done: None)
+    assert check.state == "fail"
+    assert "once.txt has the line 0 2 times" in check.detail
