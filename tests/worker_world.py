@@ -15,6 +15,7 @@ from palyra.app import Daemon
 from palyra.domain.events import Entry
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.models.scripted import Turn
+from palyra.runtime.clock import Clock
 from palyra.transports import listening
 from palyra.transports.workers.door import Door
 from palyra.worker import enrolling
@@ -184,11 +185,16 @@ async def opened(daemon_: Daemon, folder: Path, *, port: int = 0) -> AsyncIterat
 
 @asynccontextmanager
 async def world(
-    folder: Path, script: Sequence[Turn] | dict[str, Sequence[Turn]], *, lease_ms: int = LEASE_MS, port: int = 0
+    folder: Path,
+    script: Sequence[Turn] | dict[str, Sequence[Turn]],
+    *,
+    lease_ms: int = LEASE_MS,
+    port: int = 0,
+    clock: Clock | None = None,
 ) -> AsyncIterator[World]:
     permit_all(folder)
     async with (
-        daemon(folder, script, f"[workers]\nlease_ms = {lease_ms}\n[memory]\nembeddings = false\n") as opened_daemon,
+        daemon(folder, script, f"[workers]\nlease_ms = {lease_ms}\n[memory]\nembeddings = false\n", clock=clock) as opened_daemon,
         opened(opened_daemon, folder, port=port) as found,
     ):
         yield found

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.journals import run as run_loop
 from tests.worker_world import World, arrived, release, world
 
 
-def turns(*calls: ScriptedCall) -> list[Turn]:
+def turns(*calls: ScriptedCall) -> Sequence[Turn]:
     return [Turn(calls=calls), Turn(text=("ok",))]
 
 

@@ -132,7 +132,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
     """HTTP's view of the daemon."""
     settings = daemon.loaded.config.server
     streams = Streams(limits.streams)
-    metrics = Metrics(daemon.db, daemon.hub, daemon.runs, streams, daemon.journal_path, daemon.tasks)
+    metrics = Metrics(daemon.db, daemon.hub, daemon.runs, streams, daemon.journal_path, daemon.tasks, daemon.workers)
     await metrics.open()
     access.on_revoked = streams.end
     parts = Parts(

@@ -15,6 +15,7 @@ from palyra.journal.usage import ModelUse
 from palyra.runtime.hub import Hub
 from palyra.runtime.runs import Runs
 from palyra.runtime.tasks import Tasks
+from palyra.runtime.workers.workers import Workers
 from palyra.transports.limits import Streams
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -32,13 +33,16 @@ class _Latency:
 
 
 class Metrics:
-    def __init__(self, db: Database, hub: Hub, runs_: Runs, streams: Streams, journal: Path, worker: Tasks) -> None:
+    def __init__(
+        self, db: Database, hub: Hub, runs_: Runs, streams: Streams, journal: Path, worker: Tasks, machines: Workers
+    ) -> None:
         self._db = db
         self._hub = hub
         self._runs = runs_
         self._streams = streams
         self._journal = journal
         self._worker = worker
+        self._machines = machines
         self._requests: Counter[tuple[str, int]] = Counter()
         self._latency: dict[str, _Latency] = {}
         self._position = 0
@@ -77,6 +81,7 @@ class Metrics:
             *self._of_runs(head, unfinished),
             *self._of_tasks(waiting),
             *_of_incidents(wrong),
+            *self._of_workers(),
             *self._of_models(),
             *self._of_requests(),
             *self._of_process(),
@@ -142,6 +147,13 @@ class Metrics:
                 yield f"palyra_http_request_seconds_bucket{_labels(route=label, le=bound)} {seen}"
             yield f"palyra_http_request_seconds_sum{_labels(route=label)} {latency.total_s:.6f}"
             yield f"palyra_http_request_seconds_count{_labels(route=label)} {seen}"
+
+    def _of_workers(self) -> Iterable[str]:
+        machines = self._machines
+        yield from _single("palyra_workers_connected", "gauge", "workers that are connected", machines.connected)
+        yield from _single("palyra_workers_calls", "gauge", "calls that workers hold", machines.held)
+        yield from _single("palyra_workers_lost_calls_total", "counter", "calls whose worker was lost", machines.presence.lost)
+        yield from _single("palyra_workers_refused_total", "counter", "workers and words turned away", machines.refusals.total)
 
     def _of_process(self) -> Iterable[str]:
         yield from _single("process_cpu_seconds_total", "counter", "user and system time", f"{time.process_time():.3f}")
