@@ -615,6 +615,31 @@ def test_a_full_disk_is_left_alone_where_healing_is_disabled(tmp_path: Path) -> 
     on_full_disk(tmp_path, [], scenario, "[healing]\nmode = 'disabled'\n")
 
 
+def test_a_damaged_file_is_an_incident_with_its_evidence_and_not_only_a_failed_look(tmp_path: Path) -> None:
+    async def lived(d: Daemon, clock: JumpingClock) -> None:
+        await finished(d, await say(d, await session(d), "hello"))
+
+    async def scenario(d: Daemon, clock: JumpingClock) -> None:
+        set_mode(d, "auto")
+        await passes(d, clock, 120_000)
+        (incident,) = await incidents(d)
+        assert (incident.domain, incident.severity, incident.closed_ms) == ("journal", "critical", 0)
+        assert "is damaged" in incident.summary
+        assert [each.result for each in incident.tried] == ["done"]
+        (evidence,) = (tmp_path / "home/backups").glob("broken-*.db")
+        assert mark in evidence.read_bytes()
+        assert len(await told(d)) == 1
+
+    mark = b"DAMAGED BY A DISK"
+    watched(tmp_path, [Turn(text=(" ".join(f"needle{number}" for number in range(20_000)),))], lived)
+    # A page in the middle of a long reply, which nothing reads again by itself.
+    with (tmp_path / "home/journal.db").open("r+b") as file:
+        page = file.read().index(b"needle9000 ") // 4096 * 4096
+        file.seek(page)
+        file.write(mark * 200)
+    watched(tmp_path, [], scenario)
+
+
 def test_a_broken_chain_is_found_in_the_background_and_named(tmp_path: Path) -> None:
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         run = await say(d, await session(d), "hello")

@@ -180,6 +180,7 @@ class Sqlite:
                 f"the journal {where} is damaged ({error}): keep the file, run `palyra journal verify` to see what is readable, "
                 "and `palyra journal restore BACKUP` to go back to a backup",
                 path=where,
+                damaged=True,
             )
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return Unavailable(f"another process holds the journal {where}: stop it and try again", path=where)

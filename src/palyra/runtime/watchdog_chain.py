@@ -35,26 +35,26 @@ class ChainWatched:
         self._tape = ""
         self._entries = 0
         self._began_ms = 0
-        self._bad: Bad | None = None
+        # What is wrong, once something is.
+        self._problem = ""
         self._doubt = False
         self._inspected_ms = 0
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
         self._began_ms = self._began_ms or moment.now_ms
-        self._doubt |= self._bad is None and await self._db.read(self._suspicious)
-        if self._doubt and moment.now_ms - self._inspected_ms >= PAUSE_MS:
-            # Tapes that are being archived look odd for a while: everything is walked for that now and then, not at each look.
-            self._bad = (await everyday.do(sqlite_files.inspect, self._journal)).bad
-            self._doubt, self._inspected_ms = False, moment.now_ms
-        if self._cursor >= self._entries and moment.now_ms - self._began_ms >= ROUND_MS:
-            self._cursor, self._began_ms = 0, moment.now_ms
-        if self._bad is None:
+        try:
+            await self._go_on(moment.now_ms)
+        except Unavailable as error:
+            if not error.details.get("damaged"):
+                raise
+            self._problem = error.message
+        if not self._problem:
             return []
         return [
             Finding(
                 key="chain",
                 domain="journal",
-                summary=f"the journal's chain is broken: {_where(self._bad)}",
+                summary=f"the journal's chain is broken: {self._problem}",
                 severity="critical",
                 fix=_FIX,
                 remedies=(Remedy("keep the evidence", partial(everyday.do, self._secure, moment.now_ms)),),
@@ -62,6 +62,16 @@ class ChainWatched:
                 stays=True,
             )
         ]
+
+    async def _go_on(self, now_ms: int) -> None:
+        self._doubt |= not self._problem and await self._db.read(self._suspicious)
+        if self._doubt and now_ms - self._inspected_ms >= PAUSE_MS:
+            # Tapes that are being archived look odd for a while: everything is walked for that now and then, not at each look.
+            bad = (await everyday.do(sqlite_files.inspect, self._journal)).bad
+            self._problem = _where(bad) if bad is not None else ""
+            self._doubt, self._inspected_ms = False, now_ms
+        if self._cursor >= self._entries and now_ms - self._began_ms >= ROUND_MS:
+            self._cursor, self._began_ms = 0, now_ms
 
     def _secure(self, now_ms: int) -> str:
         """A copy of the journal as it is, before anything else becomes of it; and the backup to go back to, looked for now.
@@ -86,8 +96,8 @@ class ChainWatched:
 
     def check(self) -> Check:
         """For the doctor."""
-        if self._bad is not None:
-            return Check(id="journal", title="journal", state="fail", detail=_where(self._bad), fix=_FIX)
+        if self._problem:
+            return Check(id="journal", title="journal", state="fail", detail=self._problem, fix=_FIX)
         if self._cursor < self._entries or not self._began_ms:
             detail = f"whole as far as it was looked at: {self._cursor} of {self._entries} entries since the start"
             return Check(id="journal", title="journal", state="ok", detail=detail, fix="palyra journal verify looks at all of it")
