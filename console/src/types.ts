@@ -443,6 +443,15 @@ export interface Cell {
   policies?: (string)[];
 }
 
+export interface Certificate {
+  fingerprint: string;
+  purpose: "authority" | "server" | "worker";
+  name: string;
+  issued_ms: number;
+  expires_ms: number;
+  revoked_ms?: number;
+}
+
 export interface ChangeChannel {
   verb: "pause" | "reconnect" | "resume";
 }
@@ -704,6 +713,10 @@ export interface DraftTest {
   since_ms?: number;
 }
 
+export interface DrainWorker {
+  on?: boolean;
+}
+
 export interface Earlier {
   role: "assistant" | "tool" | "user";
   text: string;
@@ -733,6 +746,18 @@ export interface EmbeddingRequest {
 export interface EmbeddingUsage {
   prompt_tokens: number;
   total_tokens: number;
+}
+
+export interface EnrolWorker {
+  name: string;
+}
+
+export interface Enrolment {
+  name: string;
+  code: string;
+  expires_ms: number;
+  authority: string;
+  port: number;
 }
 
 export interface Entry {
@@ -808,6 +833,17 @@ export interface Explanation {
   errors: (string)[];
   facts: { [name: string]: unknown };
   asked?: (string)[];
+}
+
+export interface Exposure {
+  host?: string;
+  tls?: boolean;
+  own_files?: boolean;
+  quic?: boolean;
+  grpc?: boolean;
+  names?: (string)[];
+  allowed_hosts?: (string)[];
+  allowed_origins?: (string)[];
 }
 
 export interface FileChange {
@@ -1140,6 +1176,18 @@ export interface LearningSettings {
   model?: string;
 }
 
+export interface Lease {
+  call_id: string;
+  worker: string;
+  attempt: number;
+  session_id: string;
+  run_id: string;
+  tool: string;
+  state: "cancelled" | "done" | "held" | "lost";
+  since_ms: number;
+  ended_ms: number;
+}
+
 export interface Left {
   call_id: string;
   tool: string;
@@ -1164,6 +1212,20 @@ export interface Listed {
   state: "enabled" | "quarantined" | "trusted";
   publisher: string;
   problem?: string;
+}
+
+export interface Listener {
+  name: "grpc" | "http" | "http3" | "workers";
+  address: string;
+  tls?: boolean;
+}
+
+export interface Listening {
+  exposure: Exposure;
+  listeners: (Listener)[];
+  served: Shown | null;
+  authority: Shown | null;
+  workers: (Certificate)[];
 }
 
 export interface LoginLink {
@@ -2063,6 +2125,15 @@ export interface RunThen {
   state: "accepted" | "cancelled" | "done" | "failed" | "in_progress" | "waiting";
 }
 
+export interface RunningCall {
+  call_id: string;
+  attempt: number;
+  tool: string;
+  session_id: string;
+  run_id: string;
+  since_ms: number;
+}
+
 export interface Said {
   session_id: string;
   title: string;
@@ -2358,6 +2429,16 @@ export interface Shadowed {
   denied: Changed;
   allowed: Changed;
   asked: Changed;
+}
+
+export interface Shown {
+  fingerprint: string;
+  subject: string;
+  issuer: string;
+  names: (string)[];
+  begins_ms: number;
+  expires_ms: number;
+  own: boolean;
 }
 
 export interface ShownCall {
@@ -2818,6 +2899,11 @@ export interface WhoCan {
   tools: (ToolRow)[];
 }
 
+export interface WorkerDetail {
+  worker: WorkerShown;
+  recent: (Lease)[];
+}
+
 export interface WorkerJoined {
   kind: "worker.joined";
   worker: string;
@@ -2834,6 +2920,11 @@ export interface WorkerLeft {
   calls?: (string)[];
 }
 
+export interface WorkerList {
+  workers: (WorkerShown)[];
+  port: number;
+}
+
 export interface WorkerRefused {
   kind: "worker.refused";
   why: "certificate" | "code" | "double" | "late_result" | "message" | "not_its_call" | "revoked" | "version";
@@ -2842,6 +2933,24 @@ export interface WorkerRefused {
   call_id?: string | null;
   detail?: string;
   times?: number;
+}
+
+export interface WorkerShown {
+  name: string;
+  state: string;
+  connected: boolean;
+  address: string;
+  version: string;
+  platform: string;
+  tier: "A" | "B" | "C" | "none";
+  tools: (string)[];
+  slots: number;
+  running: (RunningCall)[];
+  enrolled_ms: number;
+  seen_ms: number;
+  revoked_ms: number;
+  fingerprint: string;
+  certificate_expires_ms?: number;
 }
 
 export interface palyra_domain_channels_Check {
