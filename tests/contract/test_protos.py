@@ -1,7 +1,6 @@
 """The .proto files and what is made of them: in step with the route table and the event vocabulary, and never renumbered."""
 
 import copy
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import msgspec
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from msgspec import inspect
+from scripts import protos
 
 from palyra.domain.events import Entry, encode
 from palyra.transports.grpc.batches import message_of, messages_of
@@ -21,8 +21,6 @@ from palyra.transports.http import table
 from palyra.v1 import events_pb2, options_pb2
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import protos  # noqa: E402
 
 
 def test_the_files_are_what_the_table_and_the_types_say() -> None:

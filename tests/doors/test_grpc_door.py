@@ -183,6 +183,19 @@ def test_numbers_are_kept_whole_and_errors_have_the_one_shape(door: Door) -> Non
     assert code(lambda: door.call(door.admin.ExplainPolicy, deep)) == grpc.StatusCode.INVALID_ARGUMENT
 
 
+def test_the_client_on_the_page_works(door: Door, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "grpc.md").read_text()
+    example = page.partition("```python\n")[2].partition("```")[0]
+    for written, here in (
+        ('Path.home() / ".palyra" / "owner.token"', f"Path({str(door.process.home / 'owner.token')!r})"),
+        ("127.0.0.1:7443", door.address),
+    ):
+        assert written in example
+        example = example.replace(written, here)
+    exec(compile(example, "grpc.md", "exec"), {})
+    assert capsys.readouterr().out == "hello"
+
+
 # --- deadlines and ends -----------------------------------------------------------------------------------------------------
 
 
