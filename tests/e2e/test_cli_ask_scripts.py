@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from palyra.cli import client, discovery
-from palyra.cli.http import Api, Link, Stopped
+from palyra.cli import client
+from palyra.client import discovery
+from palyra.client.http import Api, Link, Stopped
 from tests import daemon as daemons
 from tests.cli_terminal import environment, palyra, terminal
 from tests.daemon import DaemonProcess

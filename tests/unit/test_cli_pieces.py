@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palyra.cli import admin_client, client, exits, words
-from palyra.cli.http import Message, parse
 from palyra.cli.line_editor import Line, LineEditor, Signal
 from palyra.cli.reply import BEGINS_AGAIN, ReplyText
 from palyra.cli.safe_text import clean, cut, one_line, width_of
 from palyra.cli.usage import bar
+from palyra.client.discovery import Unreachable
+from palyra.client.http import Message, parse
 from palyra.domain import errors
 from palyra.domain.errors import InvalidInput, PalyraError
 
@@ -293,7 +294,7 @@ def test_every_error_of_the_family_has_an_exit_code_and_none_is_success() -> Non
         "chain_broken": 1,
         "config_invalid": 7,
     }
-    assert exits.code_of(exits.Unreachable("x")) == 5
+    assert exits.code_of(Unreachable("x")) == 5
     assert exits.code_of(exits.Interrupted("x")) == 130
 
 

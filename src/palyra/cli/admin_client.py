@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.cli.client import Model, checked
-from palyra.cli.http import Api, Message
+from palyra.client.http import Api, Message
 from palyra.domain.errors import Unavailable
 from palyra.domain.events import Entry
 from palyra.journal.tokens import Token

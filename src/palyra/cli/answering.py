@@ -5,9 +5,9 @@ import sys
 from palyra.cli import client, editing, entry_lines
 from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
 from palyra.cli.exits import Interrupted
-from palyra.cli.http import Api
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
+from palyra.client.http import Api
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import ApprovalRequested
 from palyra.journal.approvals import Approval

@@ -10,9 +10,9 @@ from palyra.cli import client, entry_lines, naming, words
 from palyra.cli.answering import answer_at_terminal
 from palyra.cli.commands import group, verb
 from palyra.cli.deciding import subject_words
-from palyra.cli.http import Message, Stopped
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.client.http import Message, Stopped
 from palyra.domain.errors import Conflict, InvalidInput
 from palyra.domain.events import Entry
 from palyra.domain.tools import Subject

@@ -10,9 +10,9 @@ from palyra.cli import client, naming
 from palyra.cli.asking import Asking
 from palyra.cli.chat import begin, check_model
 from palyra.cli.commands import command
-from palyra.cli.discovery import folder_of
 from palyra.cli.exits import Interrupted
 from palyra.cli.state import State
+from palyra.client.discovery import folder_of
 from palyra.domain.errors import InvalidInput
 
 _MOST_INPUT = 256 << 10

@@ -7,12 +7,12 @@ from functools import partial
 from palyra.cli import client, enclosing, entry_lines, exits, words
 from palyra.cli.answering import answer_at_terminal
 from palyra.cli.calls import Calls
-from palyra.cli.http import Link, Stopped
 from palyra.cli.prose import Prose
 from palyra.cli.reply import ReplyText
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.cli.watcher import decode
+from palyra.client.http import Link, Stopped
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import (
     AgentAnswered,

@@ -5,11 +5,12 @@ from typing import Any
 import click
 
 from palyra import config as configuration
-from palyra.cli import admin_client, daemon_process, discovery, words
+from palyra.cli import admin_client, daemon_process, words
 from palyra.cli import channel_shapes as shapes
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.domain.errors import Conflict, InvalidInput
 from palyra.journal.channel_people import Person
 

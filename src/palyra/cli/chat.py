@@ -9,9 +9,10 @@ from types import FrameType
 
 import click
 
-from palyra.cli import client, discovery, naming
+from palyra.cli import client, naming
 from palyra.cli.commands import command
 from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.journal.sessions import Session
 

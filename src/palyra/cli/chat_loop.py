@@ -12,13 +12,13 @@ from typing import Literal, Protocol
 from palyra.cli import client, editing, entry_lines
 from palyra.cli.answering import send
 from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
-from palyra.cli.exits import Unreachable
-from palyra.cli.http import Api, Link
 from palyra.cli.line_editor import Event, Line, LineEditor, Signal
 from palyra.cli.safe_text import clean, width_of
 from palyra.cli.screen import Screen
 from palyra.cli.terminal import Terminal
 from palyra.cli.watcher import Item, Watcher
+from palyra.client.discovery import Unreachable
+from palyra.client.http import Api, Link
 from palyra.domain.errors import Conflict, PalyraError
 from palyra.domain.events import Entry, InputMode, ModelDelta, ToolProgress
 from palyra.journal.sessions import Session

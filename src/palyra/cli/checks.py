@@ -8,8 +8,9 @@ from pathlib import Path
 
 import palyra
 from palyra import config
-from palyra.cli import admin_client, discovery
+from palyra.cli import admin_client
 from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.domain.errors import ConfigInvalid, PalyraError
 from palyra.runtime import doctor_home
 from palyra.runtime.doctor import Check

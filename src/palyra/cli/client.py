@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
-from palyra.cli.http import Api, Link, Message, Stopped
+from palyra.client.http import Api, Link, Message, Stopped
 from palyra.domain import ids
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import Entry, FileChange, InputMode

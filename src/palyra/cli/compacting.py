@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from palyra.cli import client
-from palyra.cli.http import Api
 from palyra.cli.safe_text import clean
+from palyra.client.http import Api
 from palyra.domain.errors import NotFound
 from palyra.domain.events import SessionCompacted, SessionUncompacted
 

@@ -3,10 +3,11 @@
 import click
 
 from palyra import config as configuration
-from palyra.cli import admin_client, daemon_process, discovery, exits
+from palyra.cli import admin_client, daemon_process, exits
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.domain.errors import NotFound
 
 config = group("config", "Settings: show, get, set, unset, check.", default="show")

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from palyra.cli import discovery
-from palyra.cli.discovery import Endpoint
-from palyra.cli.exits import Unreachable
-from palyra.cli.http import Api
 from palyra.cli.safe_text import clean
+from palyra.client import discovery
+from palyra.client.discovery import Endpoint, Unreachable
+from palyra.client.http import Api
 from palyra.domain.errors import ConfigInvalid, Conflict, PalyraError, Unavailable
 
 LOCK = "daemon.lock"

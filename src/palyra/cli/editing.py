@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from palyra.cli import client
-from palyra.cli.http import Api
+from palyra.client.http import Api
 from palyra.domain import events
 from palyra.domain.errors import InvalidInput, NotFound
 from palyra.domain.events import ToolProposed

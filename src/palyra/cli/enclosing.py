@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from palyra.cli import words
 from palyra.cli.client import checked
-from palyra.cli.http import Api
 from palyra.cli.safe_text import clean
+from palyra.client.http import Api
 from palyra.domain.errors import InvalidInput
 
 MOST_BYTES = 16 << 20

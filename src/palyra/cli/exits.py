@@ -1,6 +1,7 @@
 """Exit codes: a script can tell what happened without reading a sentence. Documented in docs/reference/cli.md; never renumbered."""
 
-from palyra.domain.errors import PalyraError, Unavailable
+from palyra.client.discovery import Unreachable
+from palyra.domain.errors import PalyraError
 
 OK = 0
 FAILED = 1
@@ -21,10 +22,6 @@ _BY_CODE = {
     "illegal_transition": CONFLICT,
     "config_invalid": CONFIG,
 }
-
-
-class Unreachable(Unavailable):
-    """No daemon answers. Different from a daemon that answers that it is unavailable."""
 
 
 class Interrupted(PalyraError):

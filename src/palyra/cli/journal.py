@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
-from palyra.cli import admin_client, client, daemon_process, discovery, entry_lines, exits, naming, retention_client, words
+from palyra.cli import admin_client, client, daemon_process, entry_lines, exits, naming, retention_client, words
 from palyra.cli.admin_client import BackedUp, Verified
 from palyra.cli.commands import group, verb
-from palyra.cli.http import Message, Stopped
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
 from palyra.cli.watcher import decode
+from palyra.client import discovery
+from palyra.client.http import Message, Stopped
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.domain.events import Entry
 

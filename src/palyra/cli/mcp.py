@@ -9,11 +9,12 @@ import click
 from msgspec import Struct
 
 from palyra import config as configuration
-from palyra.cli import admin_client, daemon_process, discovery, mcp_program
+from palyra.cli import admin_client, daemon_process, mcp_program
 from palyra.cli.commands import group, verb
 from palyra.cli.confirming import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.tools.mcp.status import Pending, ServerStatus
 

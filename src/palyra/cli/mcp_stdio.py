@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import msgspec
 
-from palyra.cli.http import Api, Stopped, parse
+from palyra.client.http import Api, Stopped, parse
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.tools.mcp.http import header_value
 

@@ -10,11 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from palyra import config
-from palyra.cli import discovery, naming, words
+from palyra.cli import naming, words
 from palyra.cli.commands import group, verb
 from palyra.cli.confirming import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.domain.errors import InvalidInput, PalyraError
 from palyra.domain.memory import Found, Item
 

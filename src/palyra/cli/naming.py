@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from palyra.cli import admin_client, client
-from palyra.cli.http import Api
+from palyra.client.http import Api
 from palyra.domain import ids
 from palyra.domain.errors import InvalidInput, NotFound
 from palyra.journal.approvals import Approval

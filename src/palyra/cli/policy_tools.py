@@ -11,10 +11,10 @@ from msgspec import Struct
 from palyra.cli import admin_client, client, words
 from palyra.cli import policy as basic
 from palyra.cli.commands import verb
-from palyra.cli.http import Message
 from palyra.cli.policy import policy
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.client.http import Message
 from palyra.domain.errors import InvalidInput, Unavailable
 from palyra.domain.events import ToolDecided
 from palyra.policy.reports import Changed, Report, Shadowed, Suggestion

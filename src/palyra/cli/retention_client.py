@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from palyra.cli.client import checked
-from palyra.cli.http import Api
+from palyra.client.http import Api
 from palyra.journal.retention import Old
 from palyra.journal.segments import Segment
 from palyra.journal.sessions import Session

@@ -5,9 +5,9 @@ from msgspec import Struct
 
 from palyra.cli import client
 from palyra.cli.commands import group, verb
-from palyra.cli.http import Api
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
+from palyra.client.http import Api
 from palyra.domain.errors import InvalidInput, NotFound
 
 rules = group("rules", "What you laid down for a session: list, add, remove.", default="list")

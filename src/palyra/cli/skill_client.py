@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from palyra.cli.http import Api
+from palyra.client.http import Api
 from palyra.domain.errors import InvalidInput
 from palyra.tools.skills.front_matter import check_name
 from palyra.tools.skills.manifest import Permission, ToolEntry

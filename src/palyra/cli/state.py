@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from palyra.cli.output import Output
 
 if TYPE_CHECKING:
-    from palyra.cli.http import Api
+    from palyra.client.http import Api
 
 
 @dataclass
@@ -31,8 +31,8 @@ class State:
 
     @cached_property
     def api(self) -> "Api":
-        from palyra.cli import discovery
-        from palyra.cli.http import Api
+        from palyra.client import discovery
+        from palyra.client.http import Api
 
         return Api(lambda: discovery.discover(self.home, self.env))
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from palyra.cli import client
-from palyra.cli.http import Api
+from palyra.client.http import Api
 from palyra.domain.events import FileChange
 from palyra.domain.labels import Label
 from palyra.domain.verdicts import SessionRule

@@ -5,10 +5,10 @@ from msgspec import Struct
 
 from palyra.cli import client, entry_lines, naming
 from palyra.cli.commands import command
-from palyra.cli.discovery import folder_of
-from palyra.cli.http import Api
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.client.discovery import folder_of
+from palyra.client.http import Api
 from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError
 from palyra.journal.sessions import Session
 

@@ -7,10 +7,11 @@ import threading
 
 import click
 
-from palyra.cli import admin_client, chat, client, daemon_process, discovery, opening, words
+from palyra.cli import admin_client, chat, client, daemon_process, opening, words
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.domain.errors import InvalidInput
 
 

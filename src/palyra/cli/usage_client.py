@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.cli.client import checked
-from palyra.cli.http import Api
+from palyra.client.http import Api
 from palyra.domain.budgets import Limit, Terms
 from palyra.journal.usage import UsageRow
 

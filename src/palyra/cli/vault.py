@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from palyra.cli import words
 from palyra.cli.commands import group, verb
-from palyra.cli.http import Api
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
+from palyra.client.http import Api
 from palyra.domain.errors import InvalidInput
 from palyra.journal.vault import Secret
 

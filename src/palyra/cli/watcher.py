@@ -7,7 +7,7 @@ from collections import deque
 import msgspec
 
 from palyra.cli import client
-from palyra.cli.http import Api, Link, Message, Stopped
+from palyra.client.http import Api, Link, Message, Stopped
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import Entry, LiveEvent
 

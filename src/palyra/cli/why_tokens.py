@@ -5,10 +5,10 @@ from msgspec import Struct
 
 from palyra.cli import naming, words
 from palyra.cli.commands import command
-from palyra.cli.http import Api
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import State
 from palyra.cli.usage import bar
+from palyra.client.http import Api
 from palyra.journal.bills import BilledTurn
 
 

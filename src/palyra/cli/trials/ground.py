@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from palyra import config
-from palyra.cli import client, daemon_process, discovery
-from palyra.cli.http import Api
+from palyra.cli import client, daemon_process
+from palyra.client import discovery
+from palyra.client.http import Api
 from palyra.config import toml_text
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.events import AnyEvent, decode

@@ -7,11 +7,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from palyra.cli.exits import Unreachable
-from palyra.domain.errors import ConfigInvalid, Unauthenticated
+from palyra.domain.errors import ConfigInvalid, Unauthenticated, Unavailable
 
 DAEMON = "daemon.json"
 TOKEN = "owner.token"
+
+
+class Unreachable(Unavailable):
+    """No daemon answers. Different from a daemon that answers that it is unavailable."""
 
 
 class Running(Struct, frozen=True):

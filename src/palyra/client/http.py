@@ -16,8 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
-from palyra.cli.discovery import Endpoint
-from palyra.cli.exits import Unreachable
+from palyra.client.discovery import Endpoint, Unreachable
 from palyra.domain import errors
 from palyra.domain.errors import PalyraError
 
@@ -66,17 +65,17 @@ class Api:
         self._kept: http.client.HTTPConnection | None = None
 
     def get(self, path: str, type: type[T], **query: Any) -> T:
-        return _decode(self.request("GET", _with(path, query)), type)
+        return decoded(self.request("GET", with_query(path, query)), type)
 
     def post(self, path: str, type: type[T], body: Any = None, *, timeout_s: float = 30.0) -> T:
-        return _decode(self.request("POST", path, {} if body is None else body, timeout_s=timeout_s), type)
+        return decoded(self.request("POST", path, {} if body is None else body, timeout_s=timeout_s), type)
 
     def upload(self, path: str, type: type[T], data: bytes, media: str, *, timeout_s: float = 30.0, **query: Any) -> T:
         """Send what is not JSON."""
-        return _decode(self.request("POST", _with(path, query), data, timeout_s=timeout_s, media=media), type)
+        return decoded(self.request("POST", with_query(path, query), data, timeout_s=timeout_s, media=media), type)
 
     def patch(self, path: str, type: type[T], body: Any) -> T:
-        return _decode(self.request("PATCH", path, body), type)
+        return decoded(self.request("PATCH", path, body), type)
 
     def delete(self, path: str) -> bytes:
         return self.request("DELETE", path)
@@ -93,7 +92,7 @@ class Api:
         try:
             if connection.sock is not None:
                 connection.sock.settimeout(timeout_s)
-            connection.request(method, path, data, _headers(endpoint, data, media))
+            connection.request(method, path, data, headers_for(endpoint, data, media))
             response = connection.getresponse()
             answer = response.read()
         except _BROKEN as error:
@@ -101,13 +100,13 @@ class Api:
             if reused and not isinstance(error, TimeoutError):
                 # A kept connection may have been closed meanwhile; only a fresh one can tell.
                 return self.request(method, path, body, timeout_s=timeout_s, tries=tries, media=media)
-            raise _unreachable(endpoint, error) from error
+            raise unreachable(endpoint, error) from error
         if response.will_close:
             connection.close()
         else:
             self._kept = connection
         try:
-            _check(response.status, answer)
+            check(response.status, answer)
         except errors.LimitExceeded as error:
             # Too many at once: nothing was done, and the daemon says how long to wait.
             pause_ms = error.details.get("retry_after_ms", 0)
@@ -139,14 +138,14 @@ class Api:
                 connection.sock.settimeout(_SILENCE_S)
                 if on_socket:
                     on_socket(connection.sock)
-                sent = _headers(endpoint, data) | {"Accept": accept} | dict(headers or {})
+                sent = headers_for(endpoint, data) | {"Accept": accept} | dict(headers or {})
                 sent |= {"Last-Event-ID": last_id} if last_id else {}
                 connection.request("GET" if data is None else "POST", path, data, sent)
                 response = connection.getresponse()
                 if checked and response.status != 200:
-                    _check(response.status, response.read())
+                    check(response.status, response.read())
             except _BROKEN as error:
-                raise _unreachable(endpoint, error) from error
+                raise unreachable(endpoint, error) from error
             yield response
         finally:
             connection.close()
@@ -244,11 +243,11 @@ def _connect(endpoint: Endpoint, timeout_s: float) -> http.client.HTTPConnection
     if parts.scheme not in ("http", "https") or not host:
         raise errors.ConfigInvalid(f"{endpoint.url} is not an address such as http://127.0.0.1:7142")
     if parts.scheme == "https":
-        return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=_trust(endpoint))
+        return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=trust(endpoint))
     return http.client.HTTPConnection(host, port, timeout=timeout_s)
 
 
-def _trust(endpoint: Endpoint) -> ssl.SSLContext:
+def trust(endpoint: Endpoint) -> ssl.SSLContext:
     """The certificates we accept there. The daemon of this home names its own in a file that only its user can write."""
     pinned = endpoint.certificate
     try:
@@ -264,12 +263,12 @@ def _trust(endpoint: Endpoint) -> ssl.SSLContext:
     return context
 
 
-def _headers(endpoint: Endpoint, data: bytes | None, media: str = _JSON) -> dict[str, str]:
+def headers_for(endpoint: Endpoint, data: bytes | None, media: str = _JSON) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else {}
     return headers if data is None else headers | {"Content-Type": media}
 
 
-def _unreachable(endpoint: Endpoint, error: Exception) -> Unreachable:
+def unreachable(endpoint: Endpoint, error: Exception) -> Unreachable:
     why = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, ssl.SSLCertVerificationError) and not endpoint.certificate:
         advice = "get its authority with `palyra tls export-ca` on its machine and name the file in PALYRA_CA"
@@ -277,7 +276,7 @@ def _unreachable(endpoint: Endpoint, error: Exception) -> Unreachable:
     return Unreachable(f"no answer from {endpoint.url} ({str(why).lower()}): {endpoint.advice}")
 
 
-def _check(status: int, body: bytes) -> None:
+def check(status: int, body: bytes) -> None:
     if status < 400:
         return
     try:
@@ -289,14 +288,14 @@ def _check(status: int, body: bytes) -> None:
     )
 
 
-def _decode(body: bytes, type: type[T]) -> T:
+def decoded(body: bytes, type: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=type)
     except msgspec.DecodeError as error:
         raise PalyraError(f"the daemon's answer cannot be read ({error}): is it of another version? restart it") from error
 
 
-def _with(path: str, query: Mapping[str, Any]) -> str:
+def with_query(path: str, query: Mapping[str, Any]) -> str:
     given = {
         key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items() if value not in (None, "")
     }
