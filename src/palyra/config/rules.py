@@ -14,7 +14,7 @@ from palyra.config import channels, mcp, schema, spending
 from palyra.config.schema import Config, Provider
 
 PREFIX = "PALYRA_"
-SPECIAL = frozenset({"PALYRA_CA", "PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKEN", "PALYRA_URL"})
+SPECIAL = frozenset({"PALYRA_CA", "PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKEN", "PALYRA_URL", "PALYRA_WORKER_HOME"})
 # Providers that need no section of their own: built in, or found by what is on the machine.
 WELL_KNOWN = ("openai", "anthropic", "ollama", "demo")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

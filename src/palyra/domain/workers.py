@@ -4,6 +4,7 @@ The rule: a call is assigned under a lease, and one attempt of one call has one 
 the daemon says that it is settled; a worker that hears nothing for a lease's time stops what it does for it.
 """
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -203,17 +204,21 @@ Up = AskAuthority | Enrol | Hello | Beat | Need | Progress | Finished | RolledBa
 Down = Authority | Enrolled | Welcome | Refused | Heard | Assign | Cancel | Settled | RollBack | Want | Drain | Piece
 
 encode = msgspec.msgpack.Encoder().encode
-_up = msgspec.msgpack.Decoder(Up)
-_down = msgspec.msgpack.Decoder(Down)
+
+
+# Made when they are needed: a daemon without workers starts without them.
+@cache
+def _decoder(of: Any) -> "msgspec.msgpack.Decoder[Any]":
+    return msgspec.msgpack.Decoder(of)
 
 
 def from_worker(body: bytes) -> Up:
-    said: Up = _read(_up, body)
+    said: Up = _read(_decoder(Up), body)
     return said
 
 
 def from_daemon(body: bytes) -> Down:
-    said: Down = _read(_down, body)
+    said: Down = _read(_decoder(Down), body)
     return said
 
 
