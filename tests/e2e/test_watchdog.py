@@ -21,15 +21,18 @@ from palyra.journal import approvals, sqlite_files, tape, tasks
 from palyra.journal.database import Tx
 from palyra.models.scripted import Hold, ScriptedModel, Turn
 from palyra.tools.catalogue import Arguments, declare
+from palyra.worker.worker import Worker
 from tests import mcp_servers
 from tests.browser_world import installed, resolver
 from tests.crash.scenarios import call
 from tests.faults import FullDisk, asked, eventually, on_full_disk, permit_all, reached, row
 from tests.inprocess import finished, say, session, until
+from tests.journals import run as run_loop
 from tests.mcp_at_work import accepted, obedient, program, result_of
 from tests.mcp_at_work import permit as permit_mcp
 from tests.net_world import Site, html
 from tests.watching_over import JumpingClock, incidents, kinds, passes, set_mode, through_the_modes, told, watched
+from tests.worker_world import world
 
 RUN_MS = 120_000
 
@@ -406,6 +409,37 @@ def test_an_mcp_server_that_hangs_is_restarted(tmp_path: Path) -> None:
     tests = os.path.dirname(mcp_servers.SCRIPT)
     hangs = program("s", sys.executable, mcp_servers.SCRIPT, "hostile", "stuck", readable=(tests,), timeout_ms=1_000)
     watched(tmp_path, obedient(), scenario, hangs)
+
+
+def test_a_worker_that_vanished_is_told_of_and_one_that_said_goodbye_is_not(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clock = JumpingClock()
+        async with world(tmp_path, [], clock=clock) as w:
+            d = w.daemon
+            calm, lost = await w.enrol("calm"), await w.enrol("lost")
+            goes = Worker(calm, ("test.pure",), slots=1, say=lambda text: None, rehearsal=True)
+            going = asyncio.create_task(goes.run())
+            await w.connected("calm", going)
+            goes.leave()
+            await asyncio.wait_for(going, 20)
+            await w.start(lost)
+            station = d.workers.presence.station("lost")
+            await passes(d, clock, RUN_MS)
+            assert await incidents(d) == []
+            w.proxy.closed = True
+            w.proxy.cut()
+            await eventually(lambda: station.link is None, "its line is cut")
+            await passes(d, clock, RUN_MS + 60_000)
+            (incident,) = await incidents(d)
+            assert (incident.domain, incident.key, incident.closed_ms) == ("worker", "worker:lost", 0)
+            assert len(await told(d)) == 1
+            w.proxy.closed = False
+            await eventually(lambda: station.link is not None, "it comes back")
+            await d.watchdog.look()
+            (incident,) = await incidents(d)
+            assert incident.closed_ms
+
+    run_loop(scenario())
 
 
 def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:

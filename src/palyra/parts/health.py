@@ -25,6 +25,7 @@ from palyra.runtime.watchdog_channels import ChannelsWatched
 from palyra.runtime.watchdog_helpers import BrowsersWatched, ServersWatched
 from palyra.runtime.watchdog_resources import ResourcesWatched
 from palyra.runtime.watchdog_runs import ApprovalsWatched, RunsWatched, TasksWatched
+from palyra.runtime.watchdog_workers import WorkersWatched
 from palyra.runtime.workers.workers import Workers
 from palyra.tools.browser import finding
 from palyra.tools.catalogue import Catalogue
@@ -88,6 +89,7 @@ class Health:
             "task": TasksWatched(db, tasks, watchdog).look,
             "mcp": ServersWatched(mcp, watchdog).look,
             "channel": self.channels.look,
+            "worker": WorkersWatched(workers, watchdog).look,
             "resource": resources.look,
             "chain": self.chain.look,
         }
