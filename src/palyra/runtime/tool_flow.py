@@ -22,7 +22,6 @@ from palyra.domain.events import (
     FileChange,
     ToolFinished,
     ToolProgress,
-    ToolStarted,
     ToolUndone,
     encode,
 )
@@ -30,11 +29,11 @@ from palyra.domain.ids import ApprovalId, CallId
 from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext, InDoubt
 from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Outcome, Preview, Scope, ToolResult
+from palyra.domain.tools import Outcome, Preview, ToolResult
 from palyra.domain.verdicts import Origin
-from palyra.journal import approvals, tape, workspace
-from palyra.journal.database import Appended, Database, Tx
-from palyra.runtime import insisting, pictures
+from palyra.journal import tape, workspace
+from palyra.journal.database import Database, Tx
+from palyra.runtime import call_steps, insisting, pictures
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.clock import Clock
 from palyra.runtime.handing_over import hand_over
@@ -97,13 +96,13 @@ class ToolFlow:
         at_once = all(one.pure and one.allowed for one in judged)
         events = [event for one in judged for event in one.events]
         if at_once:
-            events += [_start(call) for call in calls]
+            events += [call_steps.start(call) for call in calls]
 
         def step(tx: Tx) -> None:
             appended = tape.append(tx, run.session_id, run.principal, events, run.run_id)
             for one in judged:
                 if one.request is not None:
-                    _record_request(tx, run, origin, one.request, appended)
+                    call_steps.record_request(tx, run, origin, one.request, appended)
 
         await self._db.write(step)
         if at_once:
@@ -125,7 +124,7 @@ class ToolFlow:
         held_back = [call for call in pure if await self._held_back(run, call, "denied")]
         free = [call for call in pure if call not in held_back]
         if free:
-            await run.append(*(_start(call) for call in free))
+            await run.append(*(call_steps.start(call) for call in free))
             await self._run_pure(run, free)
         effects = [call for call in calls if call not in pure]
         effect = next(iter(effects), None)
@@ -147,7 +146,7 @@ class ToolFlow:
         """Whether a rule of the session forbids the call by now; then its result says so, and it does not run."""
         why = await self._judging.forbidden_now(run, call)
         if why:
-            await run.append(_ended(call, outcome, f"denied: {why}"))
+            await run.append(call_steps.ended(call, outcome, f"denied: {why}"))
         return bool(why)
 
     async def _run_pure(self, run: Working, calls: list[CallProgress]) -> None:
@@ -167,7 +166,9 @@ class ToolFlow:
             await asyncio.wait(tasks)
             await self._db.write(lambda tx: None)
             late = [
-                _ended(call, "interrupted", "interrupted by new input before it finished") for call in calls if not call.finished
+                call_steps.ended(call, "interrupted", "interrupted by new input before it finished")
+                for call in calls
+                if not call.finished
             ]
             if late:
                 await run.append(*late)
@@ -182,7 +183,7 @@ class ToolFlow:
             sealed = await self._checkpoint(run, call)
             if sealed is None:
                 return
-            await self._db.write(partial(_record_start, run=run, call=call, sealed=sealed))
+            await self._db.write(partial(call_steps.record_start, run=run, call=call, sealed=sealed))
             await self._execute(run, call)
         finally:
             run.in_effect = False
@@ -198,7 +199,7 @@ class ToolFlow:
             raise
         except PalyraError as error:
             # Why a change does not fit can show lines of the file.
-            await run.append(_ended(call, "error", self._redactor.redact(error.message), _files(call)))
+            await run.append(call_steps.ended(call, "error", self._redactor.redact(error.message), call_steps.files(call)))
             return None
 
     def _parsed(self, call: CallProgress) -> tuple[TypedTool, Arguments]:
@@ -212,7 +213,7 @@ class ToolFlow:
             tool, arguments = self._parsed(call)
         except PalyraError as error:
             # The catalogue changed since the call was judged: the tool is gone, or takes other arguments now.
-            gone = _ended(call, "error", self._redactor.redact(error.message))
+            gone = call_steps.ended(call, "error", self._redactor.redact(error.message))
             await run.append(gone)
             return gone
         work = asyncio.ensure_future(self._run_tool(tool, arguments, self._context(run, call), resume=resume))
@@ -277,7 +278,7 @@ class ToolFlow:
             data=data,
             size=len(body),
             duration_ms=self._clock.now_ms() - began,
-            changes=_changes(data),
+            changes=call_steps.changes(data),
             label=self._label(tool, result),
             attestation=attestation,
         )
@@ -319,12 +320,12 @@ class ToolFlow:
             case "pure":
                 if await self._held_back(run, call, "denied"):
                     return
-                await run.append(_start(call))
+                await run.append(call_steps.start(call))
                 await self._execute(run, call)
             case "idempotent":
                 if await self._held_back(run, call, "unknown"):
                     return
-                await run.append(_start(call))
+                await run.append(call_steps.start(call))
                 run.in_effect = True
                 try:
                     await self._execute(run, call)
@@ -375,8 +376,8 @@ class ToolFlow:
 
     async def _ask_what_happened(self, run: Working, call: CallProgress) -> None:
         if run.progress.accepted.origin in _UNATTENDED:
-            text = f"{_who_stopped(call)} while this ran: whether it happened is unknown, and it was not repeated"
-            await run.append(_ended(call, "unknown", text))
+            text = f"{call_steps.who_stopped(call)} while this ran: whether it happened is unknown, and it was not repeated"
+            await run.append(call_steps.ended(call, "unknown", text))
             return
         arguments = msgspec.json.encode(call.arguments).decode()
         request = ApprovalRequested(
@@ -384,7 +385,7 @@ class ToolFlow:
             call_id=call.call.id,
             tool=call.call.tool,
             about="in_doubt",
-            preview=Preview("text", f"{call.call.tool} was running when {_who_stopped(call)}", arguments),
+            preview=Preview("text", f"{call.call.tool} was running when {call_steps.who_stopped(call)}", arguments),
             risk="high",
             why="it cannot be known whether it happened: say that it happened, run it again, or skip it",
             # Nobody is hurried into guessing.
@@ -394,60 +395,9 @@ class ToolFlow:
 
         def step(tx: Tx) -> None:
             appended = tape.append(tx, run.session_id, run.principal, [request], run.run_id)
-            _record_request(tx, run, origin, request, appended)
+            call_steps.record_request(tx, run, origin, request, appended)
 
         await self._db.write(step)
-
-
-def _who_stopped(call: CallProgress) -> str:
-    worker, slash, _ = call.call.tool.partition("/")
-    return (
-        f"the daemon stopped, or lost its {worker.replace(':', ' ')},"
-        if slash and worker.startswith("worker:")
-        else "the daemon stopped"
-    )
-
-
-def _record_start(tx: Tx, run: Working, call: CallProgress, sealed: bytes) -> None:
-    """The start, and in the same step what takes it back."""
-    (entry,) = tape.append(tx, run.session_id, run.principal, [_start(call)], run.run_id)
-    if sealed:
-        workspace.keep_effect(
-            tx,
-            call_id=call.call.id,
-            session_id=run.session_id,
-            run_id=run.run_id,
-            tool=call.call.tool,
-            position=entry.position,
-            checkpoint=sealed,
-        )
-
-
-def _record_request(tx: Tx, run: Working, origin: str, request: ApprovalRequested, appended: list[Appended]) -> None:
-    position = next(entry.position for entry in appended if entry.event is request)
-    approvals.add(
-        tx, session_id=run.session_id, run_id=run.run_id, owner=run.principal, origin=origin, request=request, position=position
-    )
-
-
-def _start(call: CallProgress) -> ToolStarted:
-    return ToolStarted(call_id=call.call.id, key=call.call.id, attempt=call.attempts + 1)
-
-
-def _ended(call: CallProgress, outcome: Outcome, text: str, label: Label = labels.CLEAN) -> ToolFinished:
-    return ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text), label=label)
-
-
-def _files(call: CallProgress) -> Label:
-    """The label of something that shows the files of a call."""
-    scope = call.proposed.scope if call.proposed else Scope()
-    return labels.private(*(f"file:{path.removeprefix(scope.workspace + '/')}" for path in scope.paths))
-
-
-def _changes(data: Any) -> tuple[FileChange, ...]:
-    """What a tool says it changed, if it says so."""
-    told = data.get("changes") if isinstance(data, dict) else None
-    return msgspec.convert(told, tuple[FileChange, ...]) if told else ()
 
 
 def summary(text: str, size: int, artifact_id: str) -> str:
