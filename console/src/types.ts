@@ -2923,6 +2923,7 @@ export interface WorkerLeft {
 export interface WorkerList {
   workers: (WorkerShown)[];
   port: number;
+  hosts: (string)[];
 }
 
 export interface WorkerRefused {

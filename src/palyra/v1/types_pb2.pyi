@@ -3134,12 +3134,14 @@ class WorkerShown(_message.Message):
     def __init__(self, name: _Optional[str] = ..., state: _Optional[str] = ..., connected: _Optional[bool] = ..., address: _Optional[str] = ..., version: _Optional[str] = ..., platform: _Optional[str] = ..., tier: _Optional[str] = ..., tools: _Optional[_Iterable[str]] = ..., slots: _Optional[int] = ..., running: _Optional[_Iterable[_Union[RunningCall, _Mapping]]] = ..., enrolled_ms: _Optional[int] = ..., seen_ms: _Optional[int] = ..., revoked_ms: _Optional[int] = ..., fingerprint: _Optional[str] = ..., certificate_expires_ms: _Optional[int] = ...) -> None: ...
 
 class WorkerList(_message.Message):
-    __slots__ = ("workers", "port")
+    __slots__ = ("workers", "port", "hosts")
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
     workers: _containers.RepeatedCompositeFieldContainer[WorkerShown]
     port: int
-    def __init__(self, workers: _Optional[_Iterable[_Union[WorkerShown, _Mapping]]] = ..., port: _Optional[int] = ...) -> None: ...
+    hosts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, workers: _Optional[_Iterable[_Union[WorkerShown, _Mapping]]] = ..., port: _Optional[int] = ..., hosts: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Enrolment(_message.Message):
     __slots__ = ("name", "code", "expires_ms", "authority", "port")

@@ -6,15 +6,17 @@ from msgspec import Meta, Struct
 
 from palyra.domain.workers import NAME_PATTERN
 from palyra.runtime.workers.desk import Enrolment, WorkerDetail, WorkerShown
+from palyra.transports import exposure
 from palyra.transports.http.calls import Answer, Call, Input, Nothing, ok
 from palyra.transports.http.routes import Gives, Route
 
 
 class WorkerList(Struct, frozen=True):
-    """`port` is where workers connect; 0 while nothing listens for them."""
+    """`port` is where workers connect; 0 while nothing listens for them. `hosts` is what this machine may be called by them."""
 
     workers: list[WorkerShown]
     port: int
+    hosts: list[str]
 
 
 class EnrolWorker(Input, frozen=True, kw_only=True):
@@ -27,7 +29,15 @@ class DrainWorker(Input, frozen=True, kw_only=True):
 
 async def listing(call: Call[Nothing, Nothing]) -> Answer:
     desk = call.parts.workers.desk
-    return ok(WorkerList(await desk.listing(), desk.port))
+    return ok(WorkerList(await desk.listing(), desk.port, _hosts(call)))
+
+
+def _hosts(call: Call[Nothing, Nothing]) -> list[str]:
+    door = next((each.address for each in call.parts.listeners if each.name == "workers"), "")
+    host = door.rpartition(":")[0].strip("[]")
+    if not host or exposure.is_loopback(host):
+        return [host] if host else []
+    return [each for each in exposure.names_of(host, call.parts.exposure.names) if not exposure.is_loopback(each)]
 
 
 async def enrol(call: Call[Nothing, EnrolWorker]) -> Answer:
