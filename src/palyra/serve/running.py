@@ -19,7 +19,7 @@ from palyra.config import Loaded
 from palyra.config.schema import Server as ServerSettings
 from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
-from palyra.serve import files, grpc_door, logs, ollama, workers_door
+from palyra.serve import files, grpc_door, logs, ollama, quic_door, workers_door
 from palyra.transports import exposure, listening
 from palyra.transports.auth import Access
 from palyra.transports.exposure import Exposure, Listener
@@ -93,13 +93,8 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
         asgi = await http_app(daemon, access, limits, url, env, quic_port=udp.getsockname()[1] if udp else 0)
         server = HttpServer(asgi, limits, tls)
         if udp is not None and pair is not None:
-            # Loaded only if it is used: it takes longer than all of HTTP.
-            from palyra.transports.quic.server import listen
-
-            http3 = await listen(udp, asgi, limits, pair)
+            await stack.enter_async_context(quic_door.opened(udp, asgi, limits, certificates, pair))
             asgi.parts.listeners.append(Listener("http3", _url(udp, secure=True), True))
-            certificates.on_renewed.append(http3.use)
-            stack.push_async_callback(http3.end)
         grpc = ""
         if exposed.grpc:
             door = grpc_door.opened(asgi, loaded.config.server, certificates, pair if exposed.tls else None)
@@ -254,11 +249,21 @@ def _url(listener: socket.socket, *, secure: bool) -> str:
     return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def _elsewhere(server: ServerSettings, url: str) -> list[str]:
+    """How other machines call us, if they can."""
+    if exposure.is_loopback(server.host):
+        return []
+    port, local = url.rpartition(":")[2], exposure.names_of("127.0.0.1", ())
+    names = [name for name in exposure.names_of(server.host, server.tls.names) if name not in local]
+    return [f"https://{f'[{name}]' if ':' in name else name}:{port}" for name in names]
+
+
 def _banner(daemon: Daemon, url: str, grpc: str, access: Access) -> list[str]:
     login = f"{url}/login?code={access.login_code(OWNER)}"
     workspace = daemon.sessions.default_workspace or "none: sessions say where they work"
     return [
         f"Palyra {palyra.__version__} runs at {url}",
+        *(f"  also       {each}" for each in _elsewhere(daemon.loaded.config.server, url)),
         f"  home       {daemon.home}",
         f"  workspace  {workspace}",
         f"  model      {daemon.chosen.default}",
