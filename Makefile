@@ -72,7 +72,7 @@ $(VENV)/.made:
 
 $(VENV)/.runs: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "installing palyra and what it needs to run (the first time takes about a minute)"
-	@$(PIP) -e '.[skills,mcp,quic,channels]'
+	@$(PIP) -e '.[skills,mcp,acp,quic,channels]'
 	@touch $@
 
 $(VENV)/.develops: $(VENV)/.made pyproject.toml constraints.txt

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ from tests.daemon import DaemonProcess
 
 def stdio(served: DaemonProcess) -> StdioServerParameters:
     arguments = ["-m", "palyra.cli.main", "mcp", "serve", "--home", str(served.home)]
-    return StdioServerParameters(command=sys.executable, args=arguments)
+    return StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
 
 
 async def used(client: Client) -> tuple[str, set[str], str, list[str], str]:

@@ -35,6 +35,7 @@ _TABLE = {
     "policy": ("policy_tools:policy", "What the agent may do: show, check, explain, test, suggest."),
     "rules": ("rules:rules", "What you laid down for a session: list, add, remove."),
     "channels": ("channels:channels", "Chats: connections, rules, who is admitted, what became of a message."),
+    "acp": ("acp:acp", "Be the agent of an editor, over standard input and output."),
     "mcp": ("mcp:mcp", "Other people's tools: list, show, accept, permit, add, remove; serve."),
     "workers": ("workers:workers", "Machines that run tools: list, enrol, show, drain, revoke."),
     "worker": ("worker:worker", "Be such a machine: enrol, run."),

@@ -1,0 +1,69 @@
+"""Messages over standard input and output, one a line: bounded, and whatever is no message is answered and forgotten.
+
+The library's own reader takes lines without end and stops at a line that is no object.
+"""
+
+import asyncio
+import json
+import threading
+from typing import IO, Any
+
+MOST_BYTES = 32 << 20
+_MOST_WAITING = 64
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+
+
+class Lines:
+    """A transport of the library: `receive` gives the next message, None at the end."""
+
+    def __init__(self, lines: IO[bytes], out: IO[bytes]) -> None:
+        self._lines = lines
+        self._out = out
+        self._writing = threading.Lock()
+        self._received: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(_MOST_WAITING)
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    async def receive(self) -> dict[str, Any] | None:
+        return await self._received.get()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        # An editor that does not read must not stop us from hearing that it cancels.
+        await asyncio.to_thread(self._write, message)
+
+    async def close(self) -> None:
+        return
+
+    def _read(self) -> None:
+        while line := self._lines.readline(MOST_BYTES + 1):
+            if len(line) > MOST_BYTES:
+                while line and not line.endswith(b"\n"):
+                    line = self._lines.readline(MOST_BYTES)
+                self._refuse(PARSE_ERROR, f"a message may have {MOST_BYTES} bytes")
+                continue
+            if not line.strip():
+                continue
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                self._refuse(PARSE_ERROR, "this line is not JSON")
+                continue
+            if isinstance(message, dict) and isinstance(message.get("method", ""), str):
+                self._put(message)
+            else:
+                self._refuse(INVALID_REQUEST, "one message a line: an object with a method, or an answer")
+        self._put(None)
+
+    def _put(self, message: dict[str, Any] | None) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(self._received.put(message), self._loop).result()
+        except RuntimeError:
+            return  # The loop has ended, and nobody is there to hear.
+
+    def _refuse(self, code: int, message: str) -> None:
+        self._write({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        with self._writing:
+            self._out.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            self._out.flush()
