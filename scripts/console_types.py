@@ -5,6 +5,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 
 from palyra.domain.events import LiveEvent
 from palyra.transports.http import openapi, table
+from palyra.transports.http.routes import Route
 
 TARGET = Path(__file__).parent.parent / "console" / "src" / "types.ts"
 _HEAD = "// Written by scripts/console_types.py from the daemon's schema. What has a default may be absent on the wire.\n"
@@ -19,44 +21,45 @@ _REF = "#/components/schemas/{name}"
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
-def text() -> str:
-    schemas: dict[str, Any] = openapi.document(table.ROUTES, "")["components"]["schemas"]
+def text(routes: Sequence[Route[Any, Any]] = table.ROUTES) -> str:
+    """The types of these routes, of errors and of all events."""
+    schemas: dict[str, Any] = openapi.document(routes, "")["components"]["schemas"]
     (live,), more = msgspec.json.schema_components([LiveEvent], ref_template=_REF)
     schemas = {**schemas, **more}
     parts = [_HEAD]
-    parts += [f"export interface {_name(name)} {_object(schemas[name])}\n" for name in sorted(schemas)]
-    parts.append(f"export type AnyEvent = {_type(schemas['Entry']['properties']['event'])};\n")
-    parts.append(f"export type LiveEvent = {_type(live)};\n")
+    parts += [f"export interface {name_of(name)} {object_of(schemas[name])}\n" for name in sorted(schemas)]
+    parts.append(f"export type AnyEvent = {type_of(schemas['Entry']['properties']['event'])};\n")
+    parts.append(f"export type LiveEvent = {type_of(live)};\n")
     return "\n".join(parts)
 
 
-def _name(component: str) -> str:
+def name_of(component: str) -> str:
     """Names of two modules that would be the same are written with dots."""
     return re.sub(r"\W+", "_", component)
 
 
-def _object(schema: dict[str, Any]) -> str:
+def object_of(schema: dict[str, Any]) -> str:
     required = set(schema.get("required", ()))
     lines = [
-        f"  {name}{'' if name in required or (name == 'kind' and 'enum' in each) else '?'}: {_type(each)};"
+        f"  {name}{'' if name in required or (name == 'kind' and 'enum' in each) else '?'}: {type_of(each)};"
         for name, each in schema.get("properties", {}).items()
     ]
     return "{\n" + "\n".join(lines) + "\n}" if lines else "{}"
 
 
-def _type(schema: dict[str, Any]) -> str:
+def type_of(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
-        return _name(schema["$ref"].rpartition("/")[2])
+        return name_of(schema["$ref"].rpartition("/")[2])
     if "enum" in schema:
         return " | ".join(msgspec.json.encode(value).decode() for value in schema["enum"])
     if "anyOf" in schema:
-        return " | ".join(_type(each) for each in schema["anyOf"])
+        return " | ".join(type_of(each) for each in schema["anyOf"])
     kind = schema.get("type")
     if kind == "array":
-        return f"({_type(schema.get('items') or {})})[]"
+        return f"({type_of(schema.get('items') or {})})[]"
     if kind == "object":
         inner = schema.get("additionalProperties")
-        return f"{{ [name: string]: {_type(inner) if isinstance(inner, dict) else 'unknown'} }}"
+        return f"{{ [name: string]: {type_of(inner) if isinstance(inner, dict) else 'unknown'} }}"
     return _PLAIN.get(kind or "", "unknown")
 
 

@@ -4,17 +4,13 @@ import os
 import threading
 from collections import deque
 
-import msgspec
-
 from palyra.cli import client
-from palyra.client.http import Api, Link, Message, Stopped
+from palyra.client.http import Api, Link, Stopped
+from palyra.client.stream import decode
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import Entry, LiveEvent
 
 Item = Entry | LiveEvent | Link | PalyraError
-
-_entry = msgspec.json.Decoder(Entry)
-_live: msgspec.json.Decoder[LiveEvent] = msgspec.json.Decoder(LiveEvent)
 
 
 class Watcher:
@@ -54,18 +50,3 @@ class Watcher:
         self._items.append(item)
         os.write(self._wake, b".")
 
-
-def decode(message: Message | Link) -> Entry | LiveEvent | Link | None:
-    """What a message of a session's stream says; None for what a newer daemon sends and we do not know."""
-    if isinstance(message, Link):
-        return message
-    try:
-        match message.event:
-            case "entry":
-                return _entry.decode(message.data)
-            case "live":
-                return _live.decode(message.data)
-            case _:
-                return None
-    except msgspec.ValidationError:
-        return None

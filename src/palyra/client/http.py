@@ -116,6 +116,11 @@ class Api:
             return self.request(method, path, body, timeout_s=timeout_s, tries=tries - 1, media=media)
         return answer
 
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
     @contextmanager
     def open(
         self,
