@@ -10,7 +10,7 @@ import { Part, useLoaded, usePulse } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
 import { MESSAGES, NEWS, PULSE_MS, REPLIES, REPLY_KINDS } from "./words";
-import type { ChannelList, Message, MessagePage, Reply, Trace } from "../types";
+import type { ChannelList, palyra_journal_channels_Message as Message, MessagePage, Reply, Trace } from "../types";
 
 const STATES = [["", "all"], ...Object.entries(MESSAGES).map(([state, [, words]]) => [state, words] as const)] as const;
 

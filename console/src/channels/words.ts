@@ -1,5 +1,5 @@
 // How the states of channels, messages and replies are said.
-import type { ChannelStatus, Message, Reply } from "../types";
+import type { ChannelStatus, palyra_journal_channels_Message as Message, Reply } from "../types";
 
 type Tone = readonly [string, string];
 
@@ -16,7 +16,7 @@ export const MESSAGES: Record<Message["state"], Tone> = {
 };
 
 export const REPLIES: Record<Reply["state"], Tone> = {
-  waiting: ["", "waits"], sending: ["", "being sent"], sent: ["good", "sent"], dead: ["bad", "could not be delivered"],
+  waiting: ["", "waits"], sending: ["", "being sent"], sent: ["good", "sent"], dead: ["bad", "could not be delivered"], dropped: ["", "given up"],
 };
 
 export const REPLY_KINDS: Record<Reply["kind"], string> = {

@@ -278,7 +278,7 @@ export class Conversation {
       return;
     }
     if (event.kind === "approval.requested" && run) run.state = "waiting";
-    const item = "call_id" in event ? this.byKey.get(event.call_id) : undefined;
+    const item = "call_id" in event && event.call_id ? this.byKey.get(event.call_id) : undefined;
     if (item?.kind !== "tool") return;
     this.dirty.add(item);
     if (event.kind === "tool.decided") item.decided = event;
