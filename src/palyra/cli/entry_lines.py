@@ -28,6 +28,7 @@ from palyra.domain.events import (
     SessionUncompacted,
     ToolDecided,
     ToolFinished,
+    ToolHandedOver,
     ToolProposed,
     ToolUndone,
 )
@@ -161,6 +162,8 @@ def summary(entry: Entry, width: int = 0) -> str:
             said = f"{decided.verdict}: {decided.reason}"
         case ToolFinished() as finished:
             said = f"{finished.outcome}: {finished.text}"
+        case ToolHandedOver(calls=handed):
+            said = f"{len(handed)} calls are for the program that asked"
         case ApprovalRequested() as request:
             said = f"{request.tool}: {request.preview.title}"
         case ApprovalResolved() as resolved:

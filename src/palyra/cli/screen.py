@@ -33,6 +33,7 @@ from palyra.domain.events import (
     SessionRestored,
     SessionUncompacted,
     ToolFinished,
+    ToolHandedOver,
     ToolProgress,
     ToolStarted,
     ToolUndone,
@@ -146,6 +147,9 @@ class Screen:
             case AgentSpawned():
                 self.working[entry.run_id] = "waiting"
                 self._dim(f"a subagent works on it: palyra sessions show {event.session_id}")
+            case ToolHandedOver():
+                self.working[entry.run_id] = "waiting"
+                self._dim("the program that asked does the rest of these calls itself")
             case AgentAsked():
                 self.pending[event.request.approval_id] = event.request
             case AgentAnswered():
