@@ -105,6 +105,30 @@ def test_our_own_client(served: DaemonProcess, tmp_path: Path) -> None:
     assert "hello there" in asyncio.run(scenario())
 
 
+def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
+    server = stdio(served)
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    sent = [
+        b"{", b"[]", b"7", b"[" * 100_000, b" " * ((1 << 20) + 9), b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": hello}).encode(),
+        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}',
+        b'{"jsonrpc": "2.0", "id": 3, "method": "no/such"}',
+        b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}}',
+        b'{"jsonrpc": "2.0", "id": 4, "method": "ping"}',
+    ]  # fmt: skip
+    done = subprocess.run(
+        [server.command, *server.args], input=b"\n".join(sent) + b"\n", stdout=subprocess.PIPE, timeout=40, check=True
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    unnamed = [each["error"]["code"] for each in answers if each["id"] is None]
+    assert unnamed == [-32700, -32600, -32600, -32700, -32700, -32600]
+    by_id = {each["id"]: each for each in answers if each["id"] is not None}
+    assert "Mcp-Session-Id is missing" in by_id[1]["error"]["message"]
+    assert by_id[2]["result"]["serverInfo"]["name"] == "palyra"
+    assert by_id[4]["result"] == {}
+
+
 def test_an_answer_over_stdio_outlives_the_daemon(tmp_path: Path) -> None:
     """The daemon dies in the middle of a run and comes back elsewhere: whoever waits gets the answer, once."""
     script = {"*": [{"text": ["so ", "far"], "hold": str(tmp_path / "hold"), "hold_after": 1}]}

@@ -101,7 +101,12 @@ class Door:
         run = await call.parts.gateway.run(call.principal, ids.check(run_id, "run_id"))
         meta = {"_meta": {"progressToken": token}} if token is not None else {}
         request = Request(id=request_id, method="tools/call", params=meta)
-        running = session.running.get(request_id) or Running(run_id=run_id)
+        running = session.running.get(request_id)
+        if running is None or running.run_id != run_id:
+            try:
+                running = self._begins(session, request, Running(run_id=run_id))
+            except Refusal as refusal:
+                raise InvalidInput(refusal.message) from refusal
         posted: Call[Nothing, Upload] = Call(call.parts, call.token, {}, Nothing(), Upload(b""), call.headers, call.address)
         steps = asking.follow(Asked(posted, request, running), run.session_id, run_id, after)
         return Streaming(SSE, self._frames(request, running, steps, session), HEARTBEAT)
@@ -217,10 +222,15 @@ class Door:
             return Answer(200, rpc.result(request, _failed(error).wire()))
         assert tool.streams is not None
         if session is not None:
-            if request.id in session.running or len(session.running) >= _MOST_RUNNING:
-                raise request.refused(rpc.INVALID_REQUEST, f"this id is in use, or {_MOST_RUNNING} requests are already waiting")
-            session.running[request.id] = running
+            self._begins(session, request, running)
         return Streaming(SSE, self._frames(request, running, tool.streams(asked, arguments), session), HEARTBEAT)
+
+    def _begins(self, session: _Session, request: Request, running: Running) -> Running:
+        """From now on the client can take this request back by its number."""
+        if request.id in session.running or len(session.running) >= _MOST_RUNNING:
+            raise request.refused(rpc.INVALID_REQUEST, f"this id is in use, or {_MOST_RUNNING} requests are already waiting")
+        session.running[request.id] = running
+        return running
 
     async def _frames(
         self, request: Request, running: Running, steps: AsyncGenerator[Progress | Result, None], session: _Session | None
