@@ -144,7 +144,7 @@ class RecordingDoor:
     def alive(self) -> None:
         pass
 
-    async def until(self, enough: Callable[["RecordingDoor"], bool], seconds: float = 10) -> None:
+    async def until(self, enough: Callable[["RecordingDoor"], bool], seconds: float = 30) -> None:
         async with self._news:
             await asyncio.wait_for(self._news.wait_for(lambda: enough(self)), seconds)
 

@@ -67,6 +67,8 @@ class Storm:
     answers: Counter[str] = field(default_factory=Counter)
     marked: Counter[str] = field(default_factory=Counter)
     twice: Counter[str] = field(default_factory=Counter)
+    # How many messages have come to an end so far.
+    ended: int = 0
     kills: int = 0
     model_calls: int = 0
     model_failures: int = 0
@@ -87,7 +89,8 @@ class _Provider:
         users = [each for each in request.json()["messages"] if each["role"] == "user"]
         numbers = _NUMBER.findall(json.dumps(users[-1]["content"]))
         body = openai_chat(Script(text=(" ".join(f"m{number}" for number in numbers),)))
-        luck = self._rng.random()
+        # However few calls there are, one is slow and one fails.
+        luck = {2: 0.05, 4: 0.01}.get(self._storm.model_calls) or self._rng.random()
         if luck < 0.03:
             self._storm.model_failures += 1
             status, code = (503, "overloaded") if luck < 0.02 else (400, "invalid_request_error")
@@ -103,9 +106,12 @@ class _Provider:
 class _Feed:
     """People who write on: in each conversation a few messages ahead of the answers, and not before the last was delivered."""
 
-    def __init__(self, name: str, end: End, count: int, numbers: "itertools.count[int]") -> None:
+    def __init__(self, name: str, end: End, count: int, numbers: "itertools.count[int]", rng: random.Random) -> None:
         self.name = name
         self.end = end
+        # One in twenty meets trouble, one in twenty comes again; which is drawn before it begins, and so the same every time.
+        some = -(-count // 20)
+        self._disturbed, self._repeated = (iter(rng.sample([True] * some + [False] * (count - some), count)) for _ in range(2))
         self.of: list[list[int]] = [[] for _ in end.places]
         for each in range(count):
             self.of[each % len(end.places)].append(next(numbers))
@@ -116,12 +122,12 @@ class _Feed:
             while self.next[at] < len(self.of[at]) and self.next[at] - ended.get(place, 0) < _IN_FLIGHT:
                 number = self.of[at][self.next[at]]
                 self.next[at] += 1
-                if rng.random() < 0.05:
+                if next(self._disturbed):
                     storm.disturbed[self.name] += 1
                     self.end.trouble(rng.choice(self.end.troubles))
                 await self.end.say(at, number)
                 storm.said[self.name] += 1
-                if rng.random() < 0.05:
+                if next(self._repeated):
                     storm.repeated[self.name] += 1
                     await self.end.again()
 
@@ -141,7 +147,7 @@ async def _storm(folder: Path, counts: dict[str, int], people: int, kill_every_s
         numbers, feeds, tables = itertools.count(1), [], ""
         for name, count in counts.items():
             end = await stack.enter_async_context(ENDS[name](people, f"http://127.0.0.1:{port}/v1/channels/{name}/hook"))
-            feeds.append(_Feed(name, end, count, numbers))
+            feeds.append(_Feed(name, end, count, numbers, rng))
             tables += _CHANNEL.format(name=name, settings=_written(folder, name, end.settings))
         configure(home, config=_SETTINGS.format(url=provider.url) + tables)
         daemon = await asyncio.to_thread(launch, home, workspace, port=port)
@@ -165,34 +171,65 @@ async def _blow(
     kill_every_s: float,
     limit_s: float,
 ) -> DaemonProcess:
+    """Let people write and the daemon die until every message has come to an end; gives the daemon that lives then."""
     journal, total = daemon.home / "journal.db", sum(len(each) for feed in feeds for each in feed.of)
-    began = time.monotonic()
-    next_kill, next_drop = began + rng.uniform(0.5, 1.5) * kill_every_s, began + kill_every_s / 4
+    # Nobody writes before each channel was connected once: what was said before that is nobody's to read.
+    await _connected(daemon, len(feeds), limit_s=60)
+    began, over = time.monotonic(), asyncio.Event()
+    killing = asyncio.create_task(_kill(daemon, found, rng, port, kill_every_s, over))
+    dropping = asyncio.create_task(_drop(feeds, found, rng, kill_every_s / 2, over))
     try:
-        # Nobody writes before each channel was connected once: what was said before that is nobody's to read.
-        await _connected(daemon, len(feeds), limit_s=60)
-        while True:
+        while not over.is_set():
             ended, waiting = _ended(journal)
-            if sum(ended.values()) >= total and not waiting:
-                return daemon
+            found.ended = sum(ended.values())
+            if found.ended >= total and not waiting:
+                break
             if time.monotonic() - began > limit_s:
-                found.problems.append(f"it did not come to an end: {sum(ended.values())} of {total}, {waiting} answers wait")
-                return daemon
-            if time.monotonic() >= next_kill:
-                daemon.process.send_signal(signal.SIGKILL)
-                await asyncio.to_thread(daemon.process.wait)
-                found.kills += 1
-                daemon = await asyncio.to_thread(launch, daemon.home, daemon.workspace, port=port)
-                next_kill = time.monotonic() + rng.uniform(0.5, 1.5) * kill_every_s
-            if time.monotonic() >= next_drop:
-                feed = rng.choice(feeds)
-                found.dropped[feed.name] += 1
-                await feed.end.drop()
-                next_drop = time.monotonic() + rng.uniform(0.5, 1.5) * kill_every_s / 2
+                found.problems.append(f"it did not come to an end: {found.ended} of {total}, {waiting} answers wait")
+                break
             await asyncio.gather(*(feed.on(_of(feed.name, ended), found, rng) for feed in feeds))
             await asyncio.sleep(0.1)  # Another process: there is nothing to wait on but the clock.
     finally:
+        over.set()
         found.seconds = time.monotonic() - began
+        await dropping
+        daemon = await killing
+    return daemon
+
+
+async def _kill(
+    daemon: DaemonProcess, found: Storm, rng: random.Random, port: int, every_s: float, over: asyncio.Event
+) -> DaemonProcess:
+    before = 0
+    while not await _passed(rng.uniform(0.5, 1.5) * every_s, over):
+        if found.ended == before:
+            continue  # Not before it has done something: a machine that is busy would never come to an end.
+        before = found.ended
+        daemon.process.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(daemon.process.wait)
+        found.kills += 1
+        try:
+            daemon = await asyncio.to_thread(launch, daemon.home, daemon.workspace, port=port)
+        except AssertionError as error:
+            found.problems.append(str(error))
+            over.set()
+    return daemon
+
+
+async def _drop(feeds: list[_Feed], found: Storm, rng: random.Random, every_s: float, over: asyncio.Event) -> None:
+    while not await _passed(rng.uniform(0.5, 1.5) * every_s, over):
+        feed = rng.choice(feeds)
+        found.dropped[feed.name] += 1
+        await feed.end.drop()
+
+
+async def _passed(seconds: float, over: asyncio.Event) -> bool:
+    """Wait for so long, or until it is over; whether it is."""
+    try:
+        await asyncio.wait_for(over.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _of(name: str, ended: dict[tuple[str, str], int]) -> dict[str, int]:

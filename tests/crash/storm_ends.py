@@ -142,7 +142,8 @@ class TelegramEnd:
 
 
 class MailEnd:
-    troubles = ("overloaded", "answer_lost", "rate_limit")
+    # Not a limit: what a server says of those is waited for by the minute.
+    troubles = ("overloaded", "answer_lost")
 
     def __init__(self, servers: MailServers, people: int) -> None:
         self.servers = servers

@@ -9,7 +9,7 @@ from tests.crash.channel_storm import storm
 def test_over_all_connectors_at_once_every_message_is_accounted_for_answered_once_and_in_order(tmp_path: Path) -> None:
     # Matrix has its own, with a real server: tests/e2e/test_channel_matrix.py.
     counts = dict.fromkeys(("discord", "slack", "telegram", "email", "webhook"), 24)
-    found = connector_storm.storm(tmp_path, counts, people=4, kill_every_s=3.0, seed=5, limit_s=150)
+    found = connector_storm.storm(tmp_path, counts, people=4, kill_every_s=2.5, seed=5, limit_s=150)
     assert found.problems == []
     assert sum(found.answered.values()) + sum(found.failed.values()) == sum(counts.values())
     assert sum(found.answered.values()) >= 100
