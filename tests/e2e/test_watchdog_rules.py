@@ -165,7 +165,7 @@ def test_what_is_not_certain_opens_nothing_and_closes_nothing(tmp_path: Path) ->
 
 def test_an_incident_that_somebody_else_opened_is_theirs_to_close(tmp_path: Path) -> None:
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
-        await d.incidents.open("worker", "worker:7", "worker 7 is gone")
+        await d.incidents.open("worker", "elsewhere:7", "something else is gone")
         set_mode(d, "auto")
         await d.watchdog.look()
         assert [each.closed_ms for each in await incidents(d)] == [0]

@@ -16,22 +16,28 @@ class WorkersWatched:
         self._away_ms: dict[str, int] = {}
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
-        stations = self._workers.presence.stations
-        silent = {each.name for each in stations.values() if each.hello is not None and each.link is None and not each.leaving}
+        silent = [each for each in self._workers.presence.stations.values() if each.link is None and not each.leaving]
         before, self._away_ms = self._away_ms, {}
         if not silent:
             return []
         wanted = {each.name for each in await self._workers.desk.listing() if each.state == "enrolled"}
-        for name in sorted(silent & wanted):
+        found = []
+        for station in silent:
+            name = station.name
+            if name not in wanted:
+                continue
             self._away_ms[name] = before[name] + moment.passed_ms if name in before else 0
-        least_ms = self._watchdog.settings.helper_ms
-        return [self._lost(name) for name, away_ms in self._away_ms.items() if away_ms >= least_ms]
+            # Of one that was not here since the daemon began, nobody knows how it went.
+            vanished = station.hello is not None and self._away_ms[name] >= self._watchdog.settings.helper_ms
+            found.append(self._lost(name, certain=vanished))
+        return found
 
-    def _lost(self, name: str) -> Finding:
+    def _lost(self, name: str, *, certain: bool) -> Finding:
         return Finding(
             key=f"worker:{name}",
             domain="worker",
             summary=f"the worker {name} has vanished: calls for it fail until it is back",
             severity="error",
             fix=f"start `palyra worker run` on its machine, or `palyra workers revoke {name}`",
+            certain=certain,
         )
