@@ -229,10 +229,16 @@ def test_a_message_is_followed_while_it_happens_and_what_was_not_delivered_is_se
     expect(dead).to_have_count(1)
     assert serious(page) == []
     dead.get_by_role("button", name="Send it again").click()
-    expect(page.get_by_text("Everything was delivered.")).to_be_visible()
+    expect(page.get_by_text("No dead letters.")).to_be_visible()
     page.go_back()
     expect(replies.locator(".badge", has_text="sent")).to_be_visible()
     assert program.texts == ["Hello from the script."]
+    program.gone = True
+    hook("and now?", "dora", name="Dora")
+    page.get_by_role("button", name="Not delivered").click()
+    dead.get_by_role("button", name="Give it up").click()
+    expect(page.get_by_text("No dead letters.")).to_be_visible()
+    program.gone = False
     rule(daemon, direct=None)
     refused = hook("and I?", "emil", name="Emil")
     page.goto(f"{daemon.url}/#/channels/messages")

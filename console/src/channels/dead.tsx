@@ -19,7 +19,7 @@ export function Dead(): VNode {
   return (
     <>
       <Problem text={found.error || error} />
-      {found.value && !rows.length && <p class="hint">Everything was delivered.</p>}
+      {found.value && !rows.length && <p class="hint">No dead letters.</p>}
       <ul class="cards" aria-label="Dead letters">
         {rows.map((each) => (
           <ReplyCard key={each.number} it={each}>

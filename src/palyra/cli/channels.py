@@ -339,7 +339,7 @@ def dead(state: State, reply: str | None, drop: bool) -> None:
         state.out.json({"replies": found})
         return
     if not found:
-        state.out.note("everything was delivered")
+        state.out.note("no dead letters")
         return
     rows = [
         [each.reply_id, each.connector, one_line(each.conversation, 24), str(each.attempts), one_line(each.error, 60)]
