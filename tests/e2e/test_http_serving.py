@@ -124,12 +124,10 @@ def test_a_port_that_is_taken_is_an_error_that_names_who_has_it(tmp_path: Path) 
         assert "--port" in said
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.com"])
-def test_it_does_not_listen_beyond_loopback(tmp_path: Path, host: str) -> None:
+@pytest.mark.parametrize(("host", "advice"), [("0.0.0.0", "server.allowed_hosts"), ("example.com", "server.tls.names")])
+def test_it_does_not_listen_beyond_loopback_just_like_that(tmp_path: Path, host: str, advice: str) -> None:
     daemon.configure(tmp_path / "home", config=f'[server]\nhost = "{host}"\n')
-    said = start_fails(tmp_path / "home", "--port", "0")
-    assert "loopback" in said
-    assert "server.allowed_hosts" in said
+    assert advice in start_fails(tmp_path / "home", "--port", "0")
 
 
 def test_a_wrong_setting_is_named_and_nothing_starts(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ _ADDRESS = "daemon.json"
 _TOKEN = "owner.token"
 
 
-class Running(Struct, frozen=True):
+class Running(Struct, frozen=True, omit_defaults=True):
     """What daemon.json says. `certificate`: the file with the one certificate that this daemon shows, if it shows one.
 
     `grpc`: the address of that door, if it is open.

@@ -25,6 +25,7 @@ from palyra.transports.http.calls import Answer, Call, Parts, Streaming
 from palyra.transports.http.errors import internal, status_of
 from palyra.transports.http.streams import place
 from palyra.transports.http.watching import Batch, all_watched, session_watched
+from palyra.transports.limits import seat
 from palyra.v1 import types_pb2
 
 log = logging.getLogger("palyra.grpc")
@@ -225,7 +226,7 @@ def _bytes(value: Any) -> bytes:
 def _address(peer: str) -> str:
     """`ipv4:127.0.0.1:5142` without what changes with each connection."""
     kind, _, where = unquote(peer).partition(":")
-    return where.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else "unknown"
+    return seat(where.rpartition(":")[0].strip("[]")) if kind in ("ipv4", "ipv6") else "unknown"
 
 
 def _options(app: App) -> Sequence[tuple[str, Any]]:
