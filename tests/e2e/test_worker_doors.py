@@ -225,7 +225,7 @@ def test_what_is_no_message_is_refused_in_words_and_costs_nothing(tmp_path: Path
                 frame(Cancel(call_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", attempt=1)),
             ):
                 line = await dialled(w, dialling.of(home))
-                line._writer.write(garbage)
+                line._carrier.write(garbage)
                 assert isinstance(said := await answer(line), Refused)
                 assert said.code == "invalid_input"
                 line.close()

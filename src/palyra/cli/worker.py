@@ -40,14 +40,15 @@ def enrol(state: State, address: str, code: str, authority: str, folder: str) ->
 @_FOLDER
 @click.option("--offer", metavar="TOOLS", default="", help="Tools to offer, with commas.  [default: shell.run,fs.read,fs.write]")
 @click.option("--slots", type=click.IntRange(1, 256), default=4, show_default=True, help="Calls at once.")
+@click.option("--quic", is_flag=True, help="Connect by QUIC, which lives on when the network changes; needs workers.quic.")
 @click.option("--rehearsal", is_flag=True, hidden=True)
-def run(state: State, folder: str, offer: str, slots: int, rehearsal: bool) -> None:
+def run(state: State, folder: str, offer: str, slots: int, quic: bool, rehearsal: bool) -> None:
     import asyncio
 
     from palyra.worker import running
 
     offered = tuple(name.strip() for name in offer.split(",") if name.strip())
-    asyncio.run(running.run(_folder(folder), offered, slots=slots, say=state.out.line, rehearsal=rehearsal))
+    asyncio.run(running.run(_folder(folder), offered, slots=slots, say=state.out.line, quic=quic, rehearsal=rehearsal))
 
 
 def _folder(given: str) -> Path:

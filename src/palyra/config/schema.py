@@ -172,6 +172,7 @@ class Limits(Section, frozen=True, kw_only=True):
 
 class WorkerLink(Section, frozen=True, kw_only=True):
     listen: Annotated[str, says('address and port for workers on other machines, "0.0.0.0:7445"; empty: there are none')] = ""
+    quic: Annotated[bool, says("let them connect by QUIC as well, on the UDP port of the same number")] = False
     lease_ms: Annotated[int, says("a worker that is not heard for so long is lost", least=1_000, most=3_600_000)] = 30_000
 
 

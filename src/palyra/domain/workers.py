@@ -70,6 +70,17 @@ class Enrol(Message, frozen=True, kw_only=True, tag="enrol"):
     request: Annotated[str, Meta(max_length=16_384)]
 
 
+class AskChallenge(Message, frozen=True, kw_only=True, tag="ask_challenge"):
+    """Where the carrier does not show certificates: something to sign, please."""
+
+
+class Prove(Message, frozen=True, kw_only=True, tag="prove"):
+    """A certificate, and the challenge signed with its key."""
+
+    certificate: Annotated[str, Meta(max_length=16_384)]
+    signature: Annotated[bytes, Meta(max_length=512)]
+
+
 class Hello(Message, frozen=True, kw_only=True, tag="hello"):
     """`instance` names the worker's folder: another one knows nothing of the calls of the first."""
 
@@ -129,6 +140,10 @@ class Leaving(Message, frozen=True, kw_only=True, tag="leaving"):
 
 class Authority(Message, frozen=True, kw_only=True, tag="authority"):
     certificate: Annotated[str, Meta(max_length=16_384)]
+
+
+class Challenge(Message, frozen=True, kw_only=True, tag="challenge"):
+    nonce: Annotated[bytes, Meta(min_length=32, max_length=64)]
 
 
 class Enrolled(Message, frozen=True, kw_only=True, tag="enrolled"):
@@ -200,8 +215,8 @@ class Piece(Message, frozen=True, kw_only=True, tag="piece"):
     gone: bool = False
 
 
-Up = AskAuthority | Enrol | Hello | Beat | Need | Progress | Finished | RolledBack | Leaving | Piece
-Down = Authority | Enrolled | Welcome | Refused | Heard | Assign | Cancel | Settled | RollBack | Want | Drain | Piece
+Up = AskAuthority | AskChallenge | Enrol | Prove | Hello | Beat | Need | Progress | Finished | RolledBack | Leaving | Piece
+Down = Authority | Challenge | Enrolled | Welcome | Refused | Heard | Assign | Cancel | Settled | RollBack | Want | Drain | Piece
 
 encode = msgspec.msgpack.Encoder().encode
 
@@ -227,6 +242,11 @@ def _read(decoder: "msgspec.msgpack.Decoder[Any]", body: bytes) -> Any:
         return decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidInput(f"this is not a message of the worker protocol: {error}") from None
+
+
+def challenge(nonce: bytes) -> bytes:
+    """What is signed: it can be nothing that anybody else would ask to have signed."""
+    return b"palyra worker link\0" + nonce
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------

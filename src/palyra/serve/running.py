@@ -101,7 +101,7 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
             grpc = await stack.enter_async_context(door)
             asgi.parts.listeners.append(Listener("grpc", grpc, exposed.tls))
         if loaded.config.workers.listen:
-            door_for_workers = workers_door.opened(daemon, loaded.config.workers.listen)
+            door_for_workers = workers_door.opened(daemon, loaded.config.workers.listen, quic=loaded.config.workers.quic)
             asgi.parts.listeners.append(Listener("workers", await stack.enter_async_context(door_for_workers), True))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,7 +1,7 @@
 """Opening the door for workers on other machines, where the settings ask for it. What it needs is loaded here and only then."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from palyra.app import Daemon
 from palyra.domain.errors import ConfigInvalid
@@ -9,18 +9,22 @@ from palyra.transports import listening
 
 
 @asynccontextmanager
-async def opened(daemon: Daemon, listen: str) -> AsyncIterator[str]:
-    """The door for as long as the block lasts; gives where it is."""
+async def opened(daemon: Daemon, listen: str, *, quic: bool) -> AsyncIterator[str]:
+    """The door for as long as the block lasts, by TLS and, if it is wanted, by QUIC on the same number; gives where it is."""
     from palyra.transports.workers.door import Door
 
     host, port = parsed(listen)
     listener = listening.bind(host, port, tls=True, setting="workers.listen")
     door = Door(daemon.workers, daemon.certificates, daemon.clock, listener)
     await door.open()
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(door.close)
+        if quic:
+            from palyra.transports.workers.quic import listen as listen_by_quic
+
+            by_quic = await listen_by_quic(listening.bind_udp(host, door.port), door.reception)
+            stack.push_async_callback(by_quic.end)
         yield f"[{host}]:{door.port}" if ":" in host else f"{host}:{door.port}"
-    finally:
-        await door.close()
 
 
 def parsed(listen: str) -> tuple[str, int]:

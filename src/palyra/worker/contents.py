@@ -1,6 +1,7 @@
 """Contents by their digest: what came from the daemon or is to go there. What is here already is not sent again."""
 
 import os
+import secrets
 from pathlib import Path
 
 from palyra.domain.workers import MOST_FILE_BYTES, Piece, pieces
@@ -27,7 +28,8 @@ class Contents:
     def put(self, content: bytes) -> None:
         """Not synced: what a power cut destroys is asked for again, because its digest is looked at."""
         known = digest(content)
-        part = self._folder / f"{known}.part"
+        # Several calls may make or get the same content at once.
+        part = self._folder / f"{known}.{secrets.token_hex(4)}.part"
         part.write_bytes(content)
         part.replace(self._folder / known)
 

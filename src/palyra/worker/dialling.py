@@ -6,9 +6,10 @@ from hashlib import sha256
 
 from palyra.domain.errors import InvalidInput, Unauthenticated, Unavailable
 from palyra.domain.workers import DAEMON_NAME, AskAuthority, Authority, Down, Frames, Message, Refused, frame, from_daemon
+from palyra.transports.workers.link import Carrier, Streams
 from palyra.worker.home import Home
 
-_CONNECT_S = 10.0
+CONNECT_S = 10.0
 _READ = 64 << 10
 # What may wait to be sent before progress is left out.
 CROWDED = 1 << 20
@@ -17,28 +18,28 @@ CROWDED = 1 << 20
 class Line:
     """A connection that carries messages."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, carrier: Carrier) -> None:
+        self._carrier = carrier
         self._frames = Frames()
         self._waiting: list[bytes] = []
+        self._closed = False
 
     def post(self, message: Message) -> None:
-        if not self._writer.is_closing():
-            self._writer.write(frame(message))
+        if not self._closed:
+            self._carrier.write(frame(message))
 
     async def send(self, message: Message) -> None:
         self.post(message)
-        await self._writer.drain()
+        await self._carrier.drain()
 
     @property
     def crowded(self) -> bool:
-        return self._writer.transport.get_write_buffer_size() > CROWDED
+        return self._carrier.unsent > CROWDED
 
     async def receive(self) -> Down | None:
         """The next message; None when the daemon is gone."""
         while not self._waiting:
-            data = await self._reader.read(_READ)
+            data = await self._carrier.read(_READ)
             if not data:
                 return None
             self._waiting = self._frames.feed(data)
@@ -47,7 +48,7 @@ class Line:
     async def ask(self, message: Message) -> Down:
         """Say something and hear the answer."""
         self.post(message)
-        async with asyncio.timeout(_CONNECT_S):
+        async with asyncio.timeout(CONNECT_S):
             said = await self.receive()
         if said is None:
             raise Unavailable("the daemon hung up: is this the port of workers.listen?")
@@ -56,12 +57,13 @@ class Line:
         return said
 
     def close(self) -> None:
-        self._writer.close()
+        self._closed = True
+        self._carrier.close()
 
 
 async def dial(host: str, port: int, context: ssl.SSLContext) -> Line:
     try:
-        async with asyncio.timeout(_CONNECT_S):
+        async with asyncio.timeout(CONNECT_S):
             reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=DAEMON_NAME)
     except ssl.SSLCertVerificationError as error:
         raise Unauthenticated(f"{host}:{port} is not the daemon of this worker: {error.verify_message}") from None
@@ -69,7 +71,7 @@ async def dial(host: str, port: int, context: ssl.SSLContext) -> Line:
         raise Unavailable(f"{host}:{port} does not answer") from None
     except OSError as error:
         raise Unavailable(f"{host}:{port} cannot be reached: {error.strerror or error}") from None
-    return Line(reader, writer)
+    return Line(Streams(reader, writer))
 
 
 def trusting(authority: str) -> ssl.SSLContext:

@@ -11,14 +11,22 @@ from palyra.worker.home import Home
 from palyra.worker.worker import Worker
 
 
-async def run(folder: Path, offered: tuple[str, ...], *, slots: int, say: Callable[[str], None], rehearsal: bool = False) -> None:
+async def run(
+    folder: Path,
+    offered: tuple[str, ...],
+    *,
+    slots: int,
+    say: Callable[[str], None],
+    quic: bool = False,
+    rehearsal: bool = False,
+) -> None:
     """Until it is told to end, or turned away for good, which is a PalyraError."""
     home = Home(folder)
     home.identity()
     home.make()
     logging.basicConfig(filename=home.state / "worker.log", level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with home.locked():
-        worker = Worker(home, offered or DEFAULT, slots=slots, say=say, rehearsal=rehearsal)
+        worker = Worker(home, offered or DEFAULT, slots=slots, say=say, quic=quic, rehearsal=rehearsal)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.leave)

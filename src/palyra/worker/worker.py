@@ -21,6 +21,7 @@ from palyra.domain.workers import (
     Authority,
     Beat,
     Cancel,
+    Challenge,
     Down,
     Drain,
     Enrolled,
@@ -56,8 +57,11 @@ Say = Callable[[str], None]
 
 
 class Worker:
-    def __init__(self, home: Home, offered: tuple[str, ...], *, slots: int, say: Say, rehearsal: bool = False) -> None:
+    def __init__(
+        self, home: Home, offered: tuple[str, ...], *, slots: int, say: Say, quic: bool = False, rehearsal: bool = False
+    ) -> None:
         self._home = home
+        self._quic = quic
         self._identity = home.identity()
         self._offered = offered
         self._slots = slots
@@ -76,6 +80,7 @@ class Worker:
         self._beats: dict[int, int] = {}
         self._answered_ms = self._clock.ticks_ms()
         self._alone: asyncio.Task[None] | None = None
+        self._welcomed = False
         self._leaving = asyncio.Event()
         self._changed = asyncio.Event()
 
@@ -127,9 +132,9 @@ class Worker:
     async def _stay_connected(self) -> None:
         wait_ms = _FIRST_MS
         while True:
+            self._welcomed = False
             try:
-                if await self._connection():
-                    wait_ms = _FIRST_MS
+                await self._connection()
             except (Unavailable, InvalidInput) as error:
                 log.info("not connected: %s", error.message)
             except (OSError, ssl.SSLError) as error:
@@ -139,12 +144,12 @@ class Worker:
                         "enrol it anew"
                     ) from None
                 log.info("the connection broke: %s", error)
+            wait_ms = _FIRST_MS if self._welcomed else min(wait_ms * 2, _LONGEST_MS)
             await self._clock.sleep(round(wait_ms * (0.5 + self._clock.chance() / 2)))
-            wait_ms = min(wait_ms * 2, _LONGEST_MS)
 
-    async def _connection(self) -> bool:
-        """One connection from its beginning to its end; whether it was one."""
-        line = await dialling.dial(self._identity.host, self._identity.port, dialling.of(self._home))
+    async def _connection(self) -> None:
+        """One connection from its beginning to its end."""
+        line = await self._dial()
         beating: asyncio.Task[None] | None = None
         try:
             line.post(await self._hello())
@@ -153,16 +158,15 @@ class Worker:
             if isinstance(said, Refused):
                 raise _FINAL.get(said.code, Unavailable)(said.message)
             if not isinstance(said, Welcome):
-                return False
+                return
             self._welcome(line, said)
             beating = asyncio.create_task(self._beat(line))
             while (said := await line.receive()) is not None:
                 if isinstance(said, Refused):
                     raise _FINAL.get(said.code, Unavailable)(said.message)
                 self._hear(line, said)
-            return True
         except TimeoutError:
-            return False
+            log.info("the daemon did not answer the greeting")
         finally:
             if beating is not None:
                 beating.cancel()
@@ -172,6 +176,14 @@ class Worker:
                 self._changed.set()
                 self._say("the link is down; trying again")
             line.close()
+
+    async def _dial(self) -> Line:
+        host, port = self._identity.host, self._identity.port
+        if not self._quic:
+            return await dialling.dial(host, port, dialling.of(self._home))
+        from palyra.worker import by_quic
+
+        return await by_quic.dial(self._home, host, port)
 
     async def _hello(self) -> Hello:
         return Hello(
@@ -186,7 +198,7 @@ class Worker:
         )
 
     def _welcome(self, line: Line, said: Welcome) -> None:
-        self._line, self._lease_ms = line, said.lease_ms
+        self._line, self._lease_ms, self._welcomed = line, said.lease_ms, True
         self._answered_ms = self._clock.ticks_ms()
         if self._alone is not None:
             self._alone.cancel()
@@ -241,7 +253,7 @@ class Worker:
                 self._spawn(self._roll_back(said))
             case Drain(on=on):
                 self._say("being drained: what runs goes on, nothing new comes" if on else "used again")
-            case Welcome() | Authority() | Enrolled() | Refused():
+            case Welcome() | Authority() | Challenge() | Enrolled() | Refused():
                 pass
             case _:
                 assert_never(said)

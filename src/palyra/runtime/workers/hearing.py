@@ -8,6 +8,7 @@ from palyra.domain.errors import Forbidden, InvalidInput
 from palyra.domain.workers import (
     MOST_FILE_BYTES,
     AskAuthority,
+    AskChallenge,
     Beat,
     Enrol,
     Finished,
@@ -17,6 +18,7 @@ from palyra.domain.workers import (
     Need,
     Piece,
     Progress,
+    Prove,
     RolledBack,
     Settled,
     Up,
@@ -64,7 +66,7 @@ class Hearing:
             case Leaving():
                 station.leaving = True
                 station.tell()
-            case Hello() | AskAuthority() | Enrol():
+            case Hello() | AskAuthority() | AskChallenge() | Enrol() | Prove():
                 raise InvalidInput("this belongs to the beginning of a link")
             case _:
                 assert_never(said)

@@ -1,29 +1,23 @@
-"""Where workers come in: one port, TLS 1.3 only. Who has a certificate of ours is let in as that worker; who has none can enrol.
-
-Every refusal is recorded. What has not said who it is within some seconds is cut off.
-"""
+"""Where workers come in: one port, TLS 1.3 only. Who has a certificate of ours is let in as that worker; who has none can enrol."""
 
 import asyncio
 import logging
 import socket
 import ssl
 from collections.abc import Coroutine
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from palyra.domain.errors import InvalidInput, PalyraError, Unauthenticated
-from palyra.domain.workers import DAEMON_NAME, AskAuthority, Authority, Enrol, Enrolled, Hello, Refused
+from palyra.domain.errors import PalyraError
+from palyra.domain.workers import DAEMON_NAME
 from palyra.runtime.clock import Clock
 from palyra.runtime.tls.certificates import Certificates
 from palyra.runtime.workers.workers import Workers
-from palyra.transports.workers.link import StreamLink
+from palyra.transports.workers.link import MessageLink, Streams
+from palyra.transports.workers.reception import GREETING_S, Reception
 
 log = logging.getLogger("palyra.workers")
 
-_GREETING_S = 10.0
-# Connections at once that have not said who they are, and all of them.
-_MOST_STRANGERS = 64
-_MOST = 1_024
 _RENEW_MS = 24 * 3_600_000
 
 
@@ -35,7 +29,7 @@ class Door:
         self._listener = listener
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._strangers = 0
+        self.reception = Reception(workers, certificates)
         self.port: int = listener.getsockname()[1]
 
     async def open(self) -> None:
@@ -81,85 +75,28 @@ class Door:
                 log.error("a worker's connection could not be taken: %s", error)
                 await self._clock.sleep(1_000)
                 continue
-            if self._strangers >= _MOST_STRANGERS or len(self._tasks) >= _MOST:
+            if self.reception.full:
                 connection.close()
                 continue
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._strangers += 1
-            self._start(self._serve(connection, str(address[0])))
+            self._start(self.reception.receive(partial(self._meet, connection, str(address[0]))))
 
-    async def _serve(self, connection: socket.socket, address: str) -> None:
-        stranger = True
-        try:
-            link, certificate = await self._greet(connection, address)
-            if link is None:
-                return
-            try:
-                async with asyncio.timeout(_GREETING_S):
-                    hello = await self._introduced(link, certificate, address)
-                if hello is not None:
-                    self._strangers -= 1
-                    stranger = False
-                    await self._talk(link, certificate, address, hello)
-            except PalyraError as error:
-                link.post(Refused(code=error.code, message=error.message[:2_000]))
-            except TimeoutError:
-                link.post(Refused(code="limit_exceeded", message=f"nothing was said for {_GREETING_S:g} s"))
-            finally:
-                link.close()
-        finally:
-            if stranger:
-                self._strangers -= 1
-
-    async def _greet(self, connection: socket.socket, address: str) -> tuple[StreamLink | None, bytes]:
+    async def _meet(self, connection: socket.socket, address: str) -> tuple[MessageLink, bytes] | None:
         """TLS, with a certificate of ours, with none, or not at all."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=128 << 10)
         protocol = asyncio.StreamReaderProtocol(reader)
         try:
             transport, _ = await loop.connect_accepted_socket(
-                lambda: protocol, connection, ssl=self._context, ssl_handshake_timeout=_GREETING_S
+                lambda: protocol, connection, ssl=self._context, ssl_handshake_timeout=GREETING_S
             )
         except ssl.SSLError as error:
-            self._workers.refusals.note(
-                "certificate", address=address, detail=(error.reason or str(error)).lower().replace("_", " ")
-            )
+            detail = (error.reason or str(error)).lower().replace("_", " ")
+            self._workers.refusals.note("certificate", address=address, detail=detail)
             connection.close()
-            return None, b""
+            return None
         except (OSError, TimeoutError):
             connection.close()
-            return None, b""
+            return None
         shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        return StreamLink(reader, asyncio.StreamWriter(transport, protocol, reader, loop), address), shown or b""
-
-    async def _introduced(self, link: StreamLink, certificate: bytes, address: str) -> Hello | None:
-        """Answer whoever only asks or enrols; give the greeting of who would work."""
-        while (said := await link.receive()) is not None:
-            match said:
-                case AskAuthority():
-                    link.post(Authority(certificate=(await self._certificates.trust()).decode()))
-                case Enrol(code=code, request=request):
-                    redeemed = await self._workers.desk.redeem(code, request, address)
-                    link.post(Enrolled(name=redeemed.name, certificate=redeemed.certificate))
-                case Hello():
-                    if not certificate:
-                        self._workers.refusals.note("certificate", address=address, detail="it showed none")
-                        raise Unauthenticated("a worker needs its certificate: enrol it with `palyra worker enrol`")
-                    return said
-                case _:
-                    raise InvalidInput("a worker says who it is before anything else")
-        return None
-
-    async def _talk(self, link: StreamLink, certificate: bytes, address: str, hello: Hello) -> None:
-        workers = self._workers
-        row = await workers.desk.known(certificate, address)
-        station = await workers.presence.join(row, link, hello)
-        try:
-            while (said := await link.receive()) is not None:
-                await workers.hearing.hear(station, link, said)
-        except InvalidInput as error:
-            workers.refusals.note("message", worker=row.name, address=address, detail=error.message)
-            raise
-        finally:
-            with suppress(asyncio.CancelledError):
-                workers.presence.leave(station, link)
+        return MessageLink(Streams(reader, asyncio.StreamWriter(transport, protocol, reader, loop)), address), shown or b""

@@ -1,35 +1,44 @@
-"""A TLS connection that carries messages of the worker protocol, from the daemon's side."""
+"""A connection that carries messages of the worker protocol, from the daemon's side, whatever bytes go through."""
 
 import asyncio
+from typing import Protocol
 
 from palyra.domain.errors import InvalidInput
-from palyra.domain.workers import Down, Frames, Message, Up, frame, from_worker
+from palyra.domain.workers import Down, Frames, Up, frame, from_worker
 
 _READ = 64 << 10
 # What may lie here unsent before a peer counts as one that does not read.
 _MOST_UNSENT = 16 << 20
 
 
-class StreamLink:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str) -> None:
-        self._reader = reader
-        self._writer = writer
+class Carrier(Protocol):
+    """Bytes in and out, in order."""
+
+    async def read(self, most: int) -> bytes:
+        """Empty when the peer is gone."""
+        ...
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drain(self) -> None:
+        """Wait while the peer is slow."""
+        ...
+
+    @property
+    def unsent(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+class MessageLink:
+    def __init__(self, carrier: Carrier, address: str) -> None:
+        self._carrier = carrier
         self._frames = Frames()
         self._waiting: list[bytes] = []
         self._closed = False
         self.address = address
 
     def post(self, message: Down) -> None:
-        self._write(message)
-
-    async def send(self, message: Down) -> None:
-        self._write(message)
-        try:
-            await self._writer.drain()
-        except (ConnectionError, OSError):
-            self.close()
-
-    def _write(self, message: Message) -> None:
         if self._closed:
             return
         try:
@@ -37,17 +46,24 @@ class StreamLink:
         except InvalidInput:
             self.close()
             raise
-        if self._writer.transport.get_write_buffer_size() > _MOST_UNSENT:
+        if self._carrier.unsent > _MOST_UNSENT:
             self.close()
             return
-        self._writer.write(data)
+        self._carrier.write(data)
+
+    async def send(self, message: Down) -> None:
+        self.post(message)
+        try:
+            await self._carrier.drain()
+        except OSError:
+            self.close()
 
     async def receive(self) -> Up | None:
         """The next message; None when the peer is gone. Raises InvalidInput for what is none."""
         while not self._waiting:
             try:
-                data = await self._reader.read(_READ)
-            except (ConnectionError, OSError):
+                data = await self._carrier.read(_READ)
+            except OSError:
                 return None
             if not data:
                 return None
@@ -57,4 +73,19 @@ class StreamLink:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._writer.close()
+            self._carrier.close()
+
+
+class Streams:
+    """A TLS connection as a carrier."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self.read = reader.read
+        self.write = writer.write
+        self.drain = writer.drain
+        self.close = writer.close
+
+    @property
+    def unsent(self) -> int:
+        return self._writer.transport.get_write_buffer_size()
