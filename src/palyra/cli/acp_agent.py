@@ -131,7 +131,10 @@ class EditorAgent:
         finally:
             if self._following.get(session_id) is following:
                 del self._following[session_id]
-        return schema.PromptResponse(stop_reason=_stop(end))
+        reason = _stop(end)
+        if isinstance(end, RunFailed):
+            await self._editor.note(session_id, end.message)
+        return schema.PromptResponse(stop_reason=reason)
 
     async def cancel(self, session_id: str, **more: Any) -> None:
         for following in (self._following.get(session_id), self._left_over.get(session_id)):
