@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import palyra.parts.ground
+from palyra.domain import processors
 from palyra.journal import sqlite_files
 from palyra.journal.database import Database
 from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, folds_agree, problems, recorded
@@ -145,6 +146,7 @@ def recovered(folder: Path, scenario: Scenario, reference: dict[str, Any]) -> li
 
 def main(name: str, root: Path, *, kill: bool = False) -> None:
     began = time.monotonic()
+    processors.keep_together()
     # What was imported is never looked at again: a child that counted references in it would copy it page by page.
     gc.collect()
     gc.freeze()

@@ -47,6 +47,7 @@ class Server(Section, frozen=True, kw_only=True):
     allowed_origins: Annotated[Words, says("web origins that may call the API besides the console's own")] = ()
     quic: Annotated[bool, says("serve the API over HTTP/3 as well")] = False
     quic_port: Annotated[int, says("UDP port for HTTP/3; 0 picks a free one", least=0, most=65_535)] = 7444
+    one_processor: Annotated[bool, says("keep the daemon's own threads on one processor; what it starts has all of them")] = True
     tls: Tls = Tls()
 
 

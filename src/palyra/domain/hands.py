@@ -15,6 +15,8 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakMethod, ref
 
+from palyra.domain import processors
+
 T = TypeVar("T")
 
 # A job that waits longer than this, although every thread is busy, gets a thread more.
@@ -67,10 +69,11 @@ _Job = tuple[Callable[..., Any], tuple[Any, ...], Any, _Mail | _Direct]
 
 
 class Hands:
-    """At least `least` threads once there is work, at most `most`."""
+    """At least `least` threads once there is work, at most `most`. Those that roam have every processor: their work is long."""
 
-    def __init__(self, name: str, *, least: int, most: int) -> None:
+    def __init__(self, name: str, *, least: int, most: int, roams: bool = False) -> None:
         self._name = name
+        self._roams = roams
         self._least = least
         self._most = most
         self._mail: WeakKeyDictionary[asyncio.AbstractEventLoop, _Mail] = WeakKeyDictionary()
@@ -130,6 +133,8 @@ class Hands:
             thread.start()
 
     def _work(self, jobs: "SimpleQueue[_Job | None]") -> None:
+        if self._roams:
+            processors.roam()
         while (given := jobs.get()) is not None:
             self._taken += 1
             job, arguments, future, mail = given

@@ -174,7 +174,7 @@ class Database:
         self._writer: threading.Thread | None = None
         self._connection: Connection | None = None
         self._held: Held
-        self._readers = Hands("journal-read", least=1, most=readers)
+        self._readers = Hands("journal-read", least=1, most=readers, roams=True)
         self._local = threading.local()
         self._reader_connections: list[Connection] = []
         self._closed = False

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from palyra.domain import processors
 from palyra.domain.errors import Unavailable
 
 log = logging.getLogger("palyra.embedding")
@@ -90,7 +91,8 @@ class LocalEmbedder:
     async def _started(self) -> Process:
         if self._process is not None and self._process.returncode is None:
             return self._process
-        process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={})
+        with processors.roaming():
+            process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={})
         self._process = process
         assert process.stdout is not None
         assert process.stderr is not None

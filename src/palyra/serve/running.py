@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, nullcontext
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from palyra import app, config
 from palyra.app import Daemon
 from palyra.config import Loaded
 from palyra.config.schema import Server as ServerSettings
+from palyra.domain import processors
 from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
 from palyra.serve import files, grpc_door, logs, ollama, quic_door, workers_door
@@ -47,6 +49,8 @@ def serve(
     loaded = config.load(home, environment)
     server = loaded.config.server
     config.make_private(home)
+    if server.one_processor:
+        processors.keep_together()
     chosen_port = server.http_port if port is None else port
     with (
         files.locked(home),
@@ -60,7 +64,9 @@ def serve(
 def _new_loop() -> asyncio.AbstractEventLoop:
     import uvloop
 
-    return uvloop.new_event_loop()
+    loop = uvloop.new_event_loop()
+    loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="long", initializer=processors.roam))
+    return loop
 
 
 def _to_stderr(line: str) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import sys
 from typing import Any
 
+from palyra.domain import processors
 from palyra.domain.errors import InvalidInput, Unavailable
 
 MOST_TEXT = 1 << 20
@@ -19,17 +20,18 @@ _NO_READER, _NOT_PDF = 3, 4
 
 async def text_of(pdf: bytes) -> str:
     """Its text, page after page. Raises InvalidInput for what is no PDF that can be read, Unavailable without a reader."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        "-m",
-        "palyra.tools.fetch_pdf",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={},
-        cwd="/",
-    )
+    with processors.roaming():
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            "-m",
+            "palyra.tools.fetch_pdf",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={},
+            cwd="/",
+        )
     try:
         text, _ = await process.communicate(pdf)
     finally:

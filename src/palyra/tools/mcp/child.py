@@ -11,6 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
+from palyra.domain import processors
 from palyra.tools.mcp.wire import NotSent
 from palyra.tools.sandbox.descriptors import Reader, Writer, readable
 
@@ -63,16 +64,17 @@ def environment(home: str, given: Mapping[str, str]) -> dict[str, str]:
 
 async def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Child:
     # On the loop's own thread: when a thread ends, the kernel tells its children that their parent has died.
-    process = subprocess.Popen(  # noqa: ASYNC220
-        [sys.executable, "-I", "-S", "-c", _BEFORE, str(os.getpid()), *argv],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(env),
-        cwd=cwd,
-        start_new_session=True,
-        bufsize=0,
-    )
+    with processors.roaming():
+        process = subprocess.Popen(  # noqa: ASYNC220
+            [sys.executable, "-I", "-S", "-c", _BEFORE, str(os.getpid()), *argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+            bufsize=0,
+        )
     return _Process(process)
 
 

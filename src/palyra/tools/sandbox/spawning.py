@@ -5,6 +5,7 @@ import resource
 import subprocess
 from collections.abc import Sequence
 
+from palyra.domain import processors
 from palyra.tools.sandbox import cgroups
 from palyra.tools.sandbox.command import Caps, Command
 from palyra.tools.sandbox.descriptors import Reader, Writer
@@ -16,17 +17,18 @@ def spawn(
 ) -> "tuple[subprocess.Popen[bytes], Pipes]":
     """`program` is what is started if it is not what it is called."""
     # On the loop's own thread: when a thread ends, the kernel tells its children that their parent has died.
-    root = subprocess.Popen(
-        argv,
-        executable=program,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if command.separate_stderr else subprocess.STDOUT,
-        env={},
-        cwd="/",
-        pass_fds=passed,
-        bufsize=0,
-    )
+    with processors.roaming():
+        root = subprocess.Popen(
+            argv,
+            executable=program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if command.separate_stderr else subprocess.STDOUT,
+            env={},
+            cwd="/",
+            pass_fds=passed,
+            bufsize=0,
+        )
     assert root.stdin is not None
     assert root.stdout is not None
     pipes = Pipes(

@@ -6,6 +6,7 @@ The rule: a hundred kilobytes of WebAssembly can ask a compiler for minutes and 
 import subprocess
 import sys
 
+from palyra.domain import processors
 from palyra.domain.errors import InvalidInput, LimitExceeded
 
 _SECONDS = 20
@@ -18,9 +19,10 @@ _PR_SET_PDEATHSIG = 1
 def compiled(source: bytes) -> bytes:
     """Machine code for a .wasm or .wat file, as `wasmtime.Module.deserialize` takes it."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-m", __name__], input=source, capture_output=True, timeout=2 * _SECONDS, env={}, check=False
-        )
+        with processors.roaming():
+            done = subprocess.run(
+                [sys.executable, "-I", "-m", __name__], input=source, capture_output=True, timeout=2 * _SECONDS, env={}, check=False
+            )
     except subprocess.TimeoutExpired:
         raise LimitExceeded("the module takes too long to compile") from None
     if done.returncode == _REFUSED:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from palyra.domain import processors
 from palyra.domain.errors import InvalidInput
 from palyra.tools.skills.engine import new_engine
 from palyra.tools.skills.host import FUNCTIONS, Abort, Host, Sight, allowed
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 4
 # Their own, so that modules that spin cannot keep the daemon's other work from its threads. None is started before a call.
-_THREADS = ThreadPoolExecutor(8, thread_name_prefix="skill")
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="skill", initializer=processors.roam)
 _MOST_EXPORTS = 64
 _TABLE_ELEMENTS = 20_000
 
