@@ -10,7 +10,7 @@ import msgspec
 
 from palyra.app import Daemon
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from palyra.domain.events import Budgets
+from palyra.domain.events import Budgets, ClientTool, Earlier
 from palyra.domain.ids import OWNER
 from palyra.domain.memory import NewMemory
 from palyra.journal import approvals, runs
@@ -19,6 +19,7 @@ from palyra.journal.sessions import Session
 from palyra.models.scripted import Failure, Hold, Script, ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.answers import Answer
 from palyra.runtime.attachments import Attaching
+from palyra.runtime.callers import Asked, CallName
 from palyra.runtime.compacting import Compact
 from palyra.runtime.gateway import Submitted
 from palyra.runtime.replay import recording as recordings
@@ -26,7 +27,7 @@ from palyra.runtime.replay.recording import Recording
 from palyra.runtime.rewind import Rewind
 from palyra.runtime.undo import Undo
 from tests.e2e.test_images import png
-from tests.inprocess import TERMINAL, finished, say, session, until
+from tests.inprocess import TERMINAL, body, finished, say, session, until
 
 # Whether memory is asked by meaning does not matter here, and a model for it would have to be started.
 SETTINGS = "[memory]\nembeddings = false\n"
@@ -170,6 +171,11 @@ Story = Callable[[Daemon, dict[str, Hold]], Awaitable[str]]
 HOLDS = ("cancel", "steer", "interrupt", "slow", "second")
 SCRIPTS: dict[str, list[Turn]] = {
     "cancel in a model call": [Turn(text=("one", "two"), hold="cancel", hold_after=1)],
+    "tools of a program": [
+        Turn(text="I ask you.", calls=(call("get_weather", city="Brno"), call("test.pure", text="mine"), call("get_weather"))),
+        Turn(calls=(call("get_weather", city="Wien"),)),
+        Turn(text="then not"),
+    ],
     "cancel in a tool": [Turn(calls=(call("test.sleep", ms=60_000), call("test.pure", text="x")))],
     "cancel while it waits": [Turn(calls=(call("test.once", path="a", line="b"), call("test.once", path="c", line="d")))],
     "steer": [Turn(text=("first",), hold="steer", calls=(call("test.pure", text="x"),)), Turn(text="second"), Turn(text="third")],
@@ -437,7 +443,21 @@ async def images(d: Daemon, holds: dict[str, Hold]) -> str:
     return where.session_id
 
 
+async def tools_of_a_program(d: Daemon, holds: dict[str, Hold]) -> str:
+    """It brings results together with a word more, and then says something else instead of the next."""
+    given = Asked(text="tools of a program", offered=(ClientTool("get_weather"),), earlier=(Earlier("assistant", "hi"),))
+    begun = await d.callers.begin(OWNER, given)
+    handed = await until(d, begun.session_id, "tool.handed_over")
+    results = {CallName(begun.run_id, call_id): "sun" for call_id in body(handed)["calls"]}
+    await d.callers.begin(OWNER, Asked(text="hurry", results=results))
+    await until(d, begun.session_id, "tool.handed_over", after=handed.seq)
+    await d.callers.begin(OWNER, Asked(text="never mind", session=begun.session_id))
+    assert (await until(d, begun.session_id, *TERMINAL)).kind == "run.completed"
+    return begun.session_id
+
+
 STORIES: tuple[Story, ...] = (
+    tools_of_a_program,
     cancel_in_a_model_call,
     cancel_in_a_tool,
     cancel_while_it_waits,
