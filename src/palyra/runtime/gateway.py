@@ -215,6 +215,9 @@ class Gateway:
         live = self._lives.peek(session_id)
         if live is not None and live.session.owner == principal and (recent := live.after(after)) is not None:
             at_hand = recent if glance(live.conversation) else None
+            del recent
+        # Whoever watches for days must not hold on to what was there when they came.
+        del live
 
         def behind_cursor(tx: Tx) -> list[tape.Stored]:
             if not begun:
@@ -227,6 +230,7 @@ class Gateway:
                 begun = True
                 yield at_hand
                 cursor = at_hand[-1][0] if at_hand else cursor
+                del at_hand
             while True:
                 if subscription.lagging or not begun:
                     subscription.lagging = False
@@ -237,6 +241,7 @@ class Gateway:
                         cursor = stored[-1].seq if stored else cursor
                         if len(stored) < _PAGE:
                             break
+                    del stored
                 while not subscription.lagging:
                     batch: list[tuple[int, bytes]] = []
                     for item in await subscription.take():

@@ -108,18 +108,37 @@ class Failures:
         tried.add(digest)
 
 
+class Ending:
+    """Set when a stream must end. A future, because a task that waits would cost every idle watcher more than that."""
+
+    __slots__ = ("future",)
+
+    def __init__(self) -> None:
+        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def set(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def is_set(self) -> bool:
+        return self.future.done() and not self.future.cancelled()
+
+    async def wait(self) -> None:
+        await self.future
+
+
 class Streams:
     """Open streams by token, so that there are not too many, and so that a revoked token or a shutdown ends them at once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._by_token: dict[str, set[asyncio.Event]] = {}
+        self._by_token: dict[str, set[Ending]] = {}
         self._closing = False
 
     @contextmanager
-    def open(self, token_id: str) -> Iterator[asyncio.Event]:
-        """Hold a place for a stream. The event is set when the stream must end."""
-        ended = asyncio.Event()
+    def open(self, token_id: str) -> Iterator[Ending]:
+        """Hold a place for a stream. What it gives is set when the stream must end."""
+        ended = Ending()
         held = self._by_token.setdefault(token_id, set())
         if len(held) >= self._most:
             raise LimitExceeded(f"this token has {self._most} streams open (limits.streams): close one first", limit=self._most)

@@ -4,8 +4,9 @@ The pieces of a model's turn are gathered for a moment; an entry is sent when it
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -17,9 +18,10 @@ from palyra.transports.http.watching import Batch
 from palyra.v1 import events_pb2
 
 # How long after live events nothing is sent: what comes meanwhile goes out as one message.
-GATHER_S = 0.015
+GATHER_S = 0.02
 _MOST_ITEMS = 256
 _MOST_BYTES = 512 << 10
+_SHARED_BYTES = 8 << 10
 
 _entry = msgspec.json.Decoder(Entry).decode
 _live = msgspec.json.Decoder(LiveEvent).decode
@@ -37,8 +39,20 @@ def message_of(*values: Any) -> bytes:
     return bytes(batch.SerializeToString())
 
 
-def messages_of(batch: Batch) -> Iterator[bytes]:
+def messages_of(batch: Batch) -> Sequence[bytes]:
     """A batch as messages, none of them too large to be read."""
+    if sum(len(wire) for _, wire in batch) <= _SHARED_BYTES:
+        return _shared(tuple(batch))
+    return tuple(_made(batch))
+
+
+@lru_cache(maxsize=256)
+def _shared(batch: tuple[tuple[int, bytes], ...]) -> Sequence[bytes]:
+    """Made once for all who watch the same session: they are told the same at the same time."""
+    return tuple(_made(batch))
+
+
+def _made(batch: Batch) -> Iterator[bytes]:
     held: list[Any] = []
     size = 0
     for number, wire in batch:
@@ -90,5 +104,8 @@ async def pump(batches: AsyncGenerator[Batch, None], write: Callable[[bytes], Aw
         async for batch in source:
             for message in messages_of(batch):
                 await write(message)
-            if batch and not batch[-1][0]:
+            live = bool(batch) and not batch[-1][0]
+            # Nothing that was sent is held while nothing happens.
+            batch = message = b""  # type: ignore[assignment]
+            if live:
                 await asyncio.sleep(GATHER_S)

@@ -68,11 +68,10 @@ class RunStream:
             batches = self._parts.gateway.watch(token.principal, opened.session_id, opened.after)
             out = asyncio.create_task(pump(cast("Any", batches), self._write), name="grpc out")
             into = asyncio.create_task(self._listen(opened.session_id), name="grpc in")
-            closed = asyncio.create_task(ended.wait(), name="grpc end")
-            tasks = {out, into, closed}
+            tasks = {out, into}
             try:
                 # Who has nothing more to say may still want to hear: the end of what comes up ends nothing.
-                await asyncio.wait({out, closed}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({out, ended.future}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for task in tasks:
                     task.cancel()

@@ -6,7 +6,7 @@ Loaded only when it is switched on: gRPC's library costs more memory than the re
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import unquote
@@ -25,7 +25,7 @@ from palyra.transports.http.calls import Answer, Call, Parts, Streaming
 from palyra.transports.http.errors import internal, status_of
 from palyra.transports.http.streams import place
 from palyra.transports.http.watching import Batch, all_watched, session_watched
-from palyra.transports.limits import seat
+from palyra.transports.limits import Ending, seat
 from palyra.v1 import types_pb2
 
 log = logging.getLogger("palyra.grpc")
@@ -200,19 +200,26 @@ def _as_it_is(batch: Batch) -> Batch:
     return batch
 
 
-async def _until(ended: asyncio.Event, work: Any) -> None:
-    """Do the work to its end, or Unavailable when the stream must end."""
-    doing = asyncio.create_task(work, name="grpc stream")
-    closed = asyncio.create_task(ended.wait(), name="grpc end")
+async def _until(ended: Ending, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work to its end, or Unavailable when the stream must end. In the call's own task: an idle watcher needs no other."""
+    task = asyncio.current_task()
+    assert task is not None
+    working = True
+
+    def end(_: object) -> None:
+        if working:
+            task.cancel()
+
+    ended.future.add_done_callback(end)
     try:
-        await asyncio.wait({doing, closed}, return_when=asyncio.FIRST_COMPLETED)
+        await work
+    except asyncio.CancelledError:
+        if not ended.is_set():
+            raise
+        task.uncancel()
+        raise Unavailable(ENDED) from None
     finally:
-        doing.cancel()
-        closed.cancel()
-        await asyncio.wait({doing, closed})
-    if doing.cancelled():
-        raise Unavailable(ENDED)
-    doing.result()
+        working = False
 
 
 def _piece(data: bytes) -> bytes:

@@ -3,7 +3,6 @@
 No framework stands between the socket and the handler: the way of a submission is a dozen dictionary lookups and one decode.
 """
 
-import asyncio
 import logging
 import time
 from typing import Any
@@ -17,7 +16,7 @@ from palyra.transports.http.routes import Endpoint, Gives, Route, Table
 from palyra.transports.http.streams import headers_of, place, send_answer, send_stream
 from palyra.transports.http.watching import cursor_for
 from palyra.transports.http.websocket import WS_PATH, Conversation
-from palyra.transports.limits import Limits, seat
+from palyra.transports.limits import Ending, Limits, seat
 
 log = logging.getLogger("palyra.http")
 
@@ -97,7 +96,7 @@ class App:
         self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
 
     async def _stream(
-        self, scope: Scope, outcome: Streaming, receive: Receive, send: Send, ended: asyncio.Event, extra: Headers
+        self, scope: Scope, outcome: Streaming, receive: Receive, send: Send, ended: Ending, extra: Headers
     ) -> None:
         if scope["method"] == "HEAD":
             await outcome.chunks.aclose()

@@ -6,6 +6,7 @@ from contextlib import aclosing, contextmanager
 
 from palyra.journal.tokens import Token
 from palyra.transports.http.calls import Answer, Headers, Parts, Receive, Send, Streaming
+from palyra.transports.limits import Ending
 
 _SECURITY: Headers = (
     (b"x-content-type-options", b"nosniff"),
@@ -38,7 +39,7 @@ async def send_answer(send: Send, answer: Answer, extra: Headers = ()) -> None:
 
 
 @contextmanager
-def place(parts: Parts, token: Token) -> Iterator[asyncio.Event]:
+def place(parts: Parts, token: Token) -> Iterator[Ending]:
     """A place for a stream, which ends with the token."""
     with parts.streams.open(token.token_id) as ended:
         left_ms = token.expires_ms - parts.clock.now_ms()
@@ -51,25 +52,24 @@ def place(parts: Parts, token: Token) -> Iterator[asyncio.Event]:
 
 
 async def send_stream(
-    streaming: Streaming, receive: Receive, send: Send, *, ended: asyncio.Event, heartbeat_s: float, extra: Headers = ()
+    streaming: Streaming, receive: Receive, send: Send, *, ended: Ending, heartbeat_s: float, extra: Headers = ()
 ) -> None:
     """Pass pieces on until there are no more, the client goes away, or `ended` is set."""
     headers = [*headers_of((*streaming.headers, *extra)), (b"content-type", streaming.media)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     pump = asyncio.create_task(_pump(streaming, send))
     left = asyncio.create_task(gone(receive))
-    closed = asyncio.create_task(ended.wait())
     try:
         while True:
-            done, _ = await asyncio.wait({pump, left, closed}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({pump, left, ended.future}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
             if streaming.heartbeat:
                 await send({"type": "http.response.body", "body": streaming.heartbeat, "more_body": True})
     finally:
-        for task in (pump, left, closed):
+        for task in (pump, left):
             task.cancel()
-        await asyncio.wait({pump, left, closed})
+        await asyncio.wait({pump, left})
     if not left.cancelled() and pump.cancelled() and streaming.left is not None:
         await streaming.left()
     if not pump.cancelled():

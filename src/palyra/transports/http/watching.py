@@ -120,12 +120,15 @@ async def _packed(
         if cursor.last is not None and cursor.after >= cursor.last:
             return
         batch: Batch | None = first
+        del first
         while batch is not None:
             if wanted and (end := _end(batch, wanted, cursor.last)):
                 yield pack(batch[:end])
                 return
             if batch:
                 yield pack(batch)
+            # Nothing that was sent is held while nothing happens.
+            batch = None
             batch = await anext(source, None)
 
 

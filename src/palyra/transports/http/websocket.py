@@ -18,6 +18,7 @@ from palyra.transports.http.conversing import Conversing, from_json
 from palyra.transports.http.errors import UpgradeRequired
 from palyra.transports.http.guard import Guard
 from palyra.transports.http.watching import WatchAll
+from palyra.transports.limits import Ending
 
 log = logging.getLogger("palyra.http")
 
@@ -41,14 +42,13 @@ class Conversation:
         self._receive = receive
         self._send = send
 
-    async def run(self, after: int, ended: asyncio.Event) -> None:
+    async def run(self, after: int, ended: Ending) -> None:
         """Until the client leaves, or `ended` is set because the token or the daemon ends."""
         out = asyncio.create_task(self._watch(after))
         into = asyncio.create_task(self._listen())
-        closed = asyncio.create_task(ended.wait())
-        tasks = {out, into, closed}
+        tasks = {out, into}
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*tasks, ended.future}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
