@@ -24,6 +24,7 @@ const PLACES: Record<string, Place> = {
   learning: { words: "Learning", sign: "M12 4a6 6 0 0 0-4 10.5V17h8v-2.5A6 6 0 0 0 12 4zM9.5 20h5", draw: later(() => import("./pages/learning").then((it) => it.LearningPage)), waiting: () => toReview.value },
   schedules: { words: "Schedules", sign: "M5 6h14v14H5zM5 10h14M9 4v4M15 4v4M12 13v3l2 1", draw: later(() => import("./pages/schedules").then((it) => it.SchedulesPage)) },
   channels: { words: "Channels", sign: "M4 5h10v7H8l-4 3zM10 15v1h6l4 3V9h-3", draw: later(() => import("./pages/channels").then((it) => it.ChannelsPage)) },
+  connections: { words: "Connections", sign: "M9 4v5M15 4v5M6 9h12v3a6 6 0 0 1-12 0zM12 18v3", draw: later(() => import("./pages/connections").then((it) => it.ConnectionsPage)) },
   policies: { words: "Policies", sign: "M12 4v16M7 20h10M5 7h14M5 7l-2.5 6a2.8 2.8 0 0 0 5 0zM19 7l-2.5 6a2.8 2.8 0 0 0 5 0z", draw: later(() => import("./pages/policies").then((it) => it.PoliciesPage)) },
   skills: { words: "Skills", sign: "M9 4h6v4h5v6h-4v-1a2 2 0 0 0-4 0v1H8v-2H7a2 2 0 0 1 0-4h2zM8 14v6h12v-6", draw: later(() => import("./pages/skills").then((it) => it.SkillsPage)) },
   usage: { words: "Usage", sign: "M5 20V11M10 20V5M15 20v-6M20 20V8", draw: later(() => import("./pages/usage").then((it) => it.UsagePage)) },

@@ -8,7 +8,20 @@ from playwright.sync_api import Browser, expect
 from tests.console_world import Person, person, say, serious
 from tests.daemon import DaemonProcess
 
-PAGES = ("chat", "approvals", "timeline", "memory", "channels", "policies", "skills", "usage", "journal", "health", "settings")
+PAGES = (
+    "chat",
+    "approvals",
+    "timeline",
+    "memory",
+    "channels",
+    "connections",
+    "policies",
+    "skills",
+    "usage",
+    "journal",
+    "health",
+    "settings",
+)
 
 
 def test_a_link_logs_in_once_and_lands_in_the_console(somebody: Person) -> None:

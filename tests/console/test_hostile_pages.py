@@ -43,7 +43,7 @@ def test_a_skill_cannot_draw_in_the_console(somebody: Person, tmp_path: Path) ->
     somebody.daemon.request("DELETE", "/v1/skills/subject")
 
 
-@pytest.mark.parametrize("place", ["usage", "journal", "policies/files", "settings"])
+@pytest.mark.parametrize("place", ["usage", "journal", "policies/files", "connections/tokens"])
 def test_names_stay_text_wherever_they_are_listed(somebody: Person, place: str) -> None:
     daemon = somebody.daemon
     session, _ = daemon.run("hello")
@@ -58,7 +58,7 @@ def test_names_stay_text_wherever_they_are_listed(somebody: Person, place: str) 
             expect(page.get_by_role("table", name="Usage by session")).to_contain_text("⟨202E⟩")
         case "journal":
             expect(page.get_by_label("What").locator("option").filter(has_text="⟨202E⟩")).not_to_have_count(0)
-        case "settings":
+        case "connections/tokens":
             expect(page.get_by_role("table", name="Tokens")).to_contain_text("⟨202E⟩")
         case _:
             page.get_by_role("button", name="nasty.cedar").click()

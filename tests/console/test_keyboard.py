@@ -51,7 +51,7 @@ def test_a_policy_is_written_and_saved_without_a_mouse(somebody: Person) -> None
 
 
 def test_a_token_is_made_and_taken_back_without_a_mouse(somebody: Person) -> None:
-    page = somebody.log_in("/#/settings")
+    page = somebody.log_in("/#/connections/tokens")
     page.get_by_role("table", name="Tokens").wait_for()
     press(page, "Make a token")
     reach(page, "Name")

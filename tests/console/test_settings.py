@@ -1,4 +1,4 @@
-"""Settings in the console: providers tried before they are used, secrets that go in and never out, tokens shown once."""
+"""Settings in the console: providers tried before they are used, secrets that go in and never out, the way to tokens."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,24 +107,20 @@ def test_a_secret_goes_in_and_is_never_shown(somebody: Person) -> None:
     assert somebody.daemon.get("/v1/vault")["secrets"] == []
 
 
-def test_a_token_is_shown_once_works_and_is_taken_back(somebody: Person) -> None:
+def test_who_looks_for_tokens_finds_them_and_what_is_shut_says_how_it_is_opened(somebody: Person) -> None:
     page = somebody.log_in("/#/settings")
-    page.get_by_role("button", name="Make a token").click()
-    form = page.get_by_role("form", name="Token")
-    form.get_by_label("Name").fill("phone")
-    form.get_by_label("It may").select_option("viewer")
-    form.get_by_role("button", name="Make it").click()
-    token = page.locator(".once code").inner_text()
-    assert somebody.daemon.request("GET", "/v1/status", token=token).status == 200
-    assert somebody.daemon.request("POST", "/v1/stop", {}, token=token).status == 403
-    assert serious(page) == []
-    page.get_by_role("button", name="I have it").click()
-    assert token not in page.content()
-    row = page.get_by_role("table", name="Tokens").get_by_role("row").filter(has_text="phone")
-    row.get_by_role("button", name="Take back…").click()
-    row.get_by_role("button", name="Take it back").click()
-    expect(row).to_have_count(0)
-    assert somebody.daemon.request("GET", "/v1/status", token=token).status == 401
+    page.get_by_role("link", name="who has a token").click()
+    expect(page.get_by_role("table", name="Tokens")).to_contain_text("command line")
+    page.get_by_role("button", name="Workers").click()
+    expect(page.get_by_text("palyra config set workers.listen 0.0.0.0:7445")).to_be_visible()
+    expect(page.get_by_role("form", name="Enrol")).to_have_count(0)
+    page.goto(f"{somebody.daemon.url}/#/connections/programs/grpc")
+    expect(page.get_by_text("palyra config set server.grpc true")).to_be_visible()
+    page.get_by_role("button", name="Listening").click()
+    page.get_by_text("Doors that are shut").click()
+    for command in ("server.grpc true", "server.quic true", "workers.listen 0.0.0.0:7445"):
+        expect(page.get_by_text(f"palyra config set {command}")).to_be_visible()
+    expect(page.get_by_text("None yet: nothing here speaks TLS.")).to_be_visible()
 
 
 def test_everything_is_stopped_from_the_settings(somebody: Person, daemon: DaemonProcess) -> None:

@@ -8,7 +8,6 @@ import { theme, type Theme } from "../core/theme";
 import { Presets } from "../policies/presets";
 import { Daemon } from "../settings/daemon";
 import { Providers } from "../settings/providers";
-import { Tokens } from "../settings/tokens";
 import { Vault } from "../settings/vault";
 import { Page, Part, useAttempt } from "../ui/page";
 import { Choice, Problem } from "../ui/parts";
@@ -24,7 +23,7 @@ export function SettingsPage(): VNode {
       <Providers />
       <Part id="preset" title="What it may do"><Presets /><p><a href={href("policies")}>Who can do what, and policies of your own</a></p></Part>
       <Vault />
-      <Tokens />
+      <Part id="tokens" title="Programs and tokens"><p><a href={href("connections")}>Connect a program</a>, see <a href={href("connections", "tokens")}>who has a token</a>, and <a href={href("connections", "listening")}>where Palyra listens</a>.</p></Part>
       <Daemon />
       <ThisBrowser />
     </Page>

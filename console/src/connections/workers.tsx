@@ -1,0 +1,101 @@
+// Machines that run tools for Palyra: who they are, what runs where, and how one more is enrolled.
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { get, post } from "../core/api";
+import { href } from "../core/router";
+import { ago, visible, when } from "../core/words";
+import { restart } from "../settings/daemon";
+import { Code } from "../ui/code";
+import { CheckField, TextField } from "../ui/form";
+import { useFresh } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { Badge, Empty, Problem } from "../ui/parts";
+import { NEWS, PULSE_MS, stateOf } from "./words";
+import type { Enrolment, RunningCall, WorkerList, WorkerShown } from "../types";
+
+const NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
+const LISTEN = "palyra config set workers.listen 0.0.0.0:7445";
+
+export function Workers(): VNode {
+  const found = useLoaded(() => get<WorkerList>("/v1/workers"), [useFresh(NEWS), usePulse(PULSE_MS)]);
+  const [all, setAll] = useState(false);
+  if (!found.value) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
+  const { workers, port, hosts } = found.value;
+  const gone = workers.some((each) => each.state === "revoked");
+  const rows = workers.filter((each) => all || each.state !== "revoked");
+  return (
+    <>
+      <Problem text={found.error} />
+      {rows.length ? <ul class="cards" aria-label="Workers">{rows.map((each) => <Card key={each.name} it={each} />)}</ul>
+        : <Empty><p>There is none. A worker is another machine that runs tools for Palyra: a build server, one with a large disk, one in the attic. It needs no open port of its own.</p></Empty>}
+      {gone && <CheckField label="Also revoked ones" checked={all} onChange={setAll} />}
+      {port ? <Enrolling workers={workers} hosts={hosts} /> : <Closed onOpened={found.again} />}
+    </>
+  );
+}
+
+function Card({ it }: { it: WorkerShown }): VNode {
+  const [tone, words] = stateOf(it);
+  return (
+    <li class="card">
+      <div class="row"><a href={href("connections", "workers", it.name)}><strong>{visible(it.name)}</strong></a><Badge tone={tone}>{words}</Badge><span class="hint">{it.running.length} of {it.slots} busy</span></div>
+      <p class="hint breaks"><bdi>{visible(it.platform || "has not said what it is yet")}</bdi> · {it.connected ? "here now" : it.seen_ms ? `last seen ${ago(it.seen_ms)}` : "never seen"}</p>
+      <Running calls={it.running} />
+    </li>
+  );
+}
+
+/** What runs at a worker now, with the way to who asked for it. */
+export function Running({ calls }: { calls: readonly RunningCall[] }): VNode | null {
+  if (!calls.length) return null;
+  return (
+    <ul class="plain-list" aria-label="Runs there">
+      {calls.map((each) => <li key={each.call_id}><code>{visible(each.tool)}</code> for <a href={href("chat", each.session_id)}>this conversation</a> <span class="hint">since {when(each.since_ms)}{each.attempt > 1 ? `, attempt ${each.attempt}` : ""}</span></li>)}
+    </ul>
+  );
+}
+
+function Enrolling({ workers, hosts }: { workers: readonly WorkerShown[]; hosts: readonly string[] }): VNode {
+  const [name, setName] = useState("");
+  // By which name this browser has reached Palyra, others can, too; unless that is this machine's own word for itself.
+  const [host, setHost] = useState(() => (hosts.includes(location.hostname) ? location.hostname : (hosts[0] ?? location.hostname)));
+  const [made, setMade] = useState<Enrolment | undefined>();
+  const { error, busy, attempt } = useAttempt();
+  const wrong = !name || NAME.test(name) ? "" : "A name has small letters, digits and dashes.";
+  const odd = /^[\w.:[\]-]+$/.test(host) ? "" : "A name or an address of this machine.";
+  const enrol = () => attempt(async () => { setMade(await post<Enrolment>("/v1/workers", { name })); setName(""); });
+  const it = made && workers.find((each) => each.name === made.name && each.enrolled_ms && each.state !== "revoked");
+  return (
+    <Part id="enrol" title="Enrol a machine">
+      {made && (
+        <div class="once">
+          <p>Type this on the machine that is to be <strong>{made.name}</strong>, where Palyra is installed as well. The code is good once, until {when(made.expires_ms)}, and is shown only now.</p>
+          <Code language="sh" plain text={`palyra worker enrol ${bracketed(host)}:${made.port} ${made.code} --authority ${made.authority}\npalyra worker run`} />
+          <p class="row"><span role="status">{it?.connected ? `${made.name} is here.` : it ? `${made.name} is enrolled. It works once it runs.` : `Nobody has used the code yet.`}</span><button type="button" class="quiet small" onClick={() => setMade(undefined)}>{it ? "Done" : "I have it"}</button></p>
+        </div>
+      )}
+      <form class="form" aria-label="Enrol" onSubmit={(event) => { event.preventDefault(); if (name && !wrong && !odd) void enrol(); }}>
+        <TextField label="Name" mono value={name} onInput={setName} wrong={wrong} hint="How you, your policies and the agent call it, such as attic or build-2." required />
+        <TextField label="This machine, as it is called there" mono value={host} onInput={setHost} wrong={odd} eager list={hosts} hint="The worker connects to it, so it must be reachable from there." required />
+        <Problem text={error} />
+        <button type="submit" class="main" disabled={busy || !name || Boolean(wrong) || Boolean(odd)}>Make a code</button>
+      </form>
+    </Part>
+  );
+}
+
+function bracketed(host: string): string {
+  return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+}
+
+function Closed({ onOpened }: { onOpened: () => void }): VNode {
+  const { error, busy, attempt } = useAttempt();
+  return (
+    <Part id="enrol" title="Enrol a machine">
+      <p>No machine can connect yet, because nothing listens for workers. On Palyra's own machine:</p>
+      <Code language="sh" plain text={LISTEN} />
+      <Problem text={error} />
+      <div class="row">Then <Sure words="Start it again…" question="It ends at once and starts again. What runs goes on by itself." yes="Start again" disabled={busy} onYes={() => void attempt(async () => { await restart(); onOpened(); }, "It runs again.")} /></div>
+    </Part>
+  );
+}

@@ -1,0 +1,349 @@
+"""Connections in the console: programs connected by copying what it says, tokens, workers and what runs where, certificates."""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from palyra.worker import enrolling
+from palyra.worker.home import Home
+from tests import console_world
+from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
+from tests.console.test_keyboard import press, reach
+from tests.console_world import Person, serious
+from tests.daemon import DaemonProcess, start
+from tests.e2e.test_workers_daemon import HELD, LONGEST_S, begin
+
+ROOT = Path(__file__).parents[2]
+CONFIG = """[limits]
+requests_per_second = 1000
+[rehearsal]
+tools = true
+[memory]
+embeddings = false
+[server]
+quic = true
+quic_port = 0
+grpc = true
+grpc_port = 0
+[workers]
+listen = "127.0.0.1:0"
+"""
+LIAR = f"{SCRIPT} {BIDI}"
+# `palyra worker run` on a machine whose name is an attack.
+_RUN = (
+    f"import platform\nplatform.node = lambda: {LIAR!r}\nfrom palyra.cli.root import run\nimport sys\nsys.exit(run(sys.argv[1:]))"
+)
+
+
+@dataclass
+class Machine:
+    """Another machine: a folder, and a shell in which somebody types what the console says."""
+
+    folder: Path
+    running: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+
+    def types(self, command: str) -> None:
+        words = shlex.split(command)
+        assert words[0] == "palyra"
+        subprocess.run(
+            [sys.executable, "-m", "palyra.cli.main", *words[1:], "--folder", str(self.folder)], timeout=LONGEST_S, check=True
+        )
+
+    def starts(self, command: str) -> "subprocess.Popen[bytes]":
+        arguments = [*shlex.split(command)[1:], "--offer", "shell.run,test.once", "--rehearsal", "--folder", str(self.folder)]
+        process = subprocess.Popen([sys.executable, "-c", _RUN, *arguments], stderr=subprocess.DEVNULL)
+        self.running.append(process)
+        return process
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
+    folder = tmp_path_factory.mktemp("connections")
+    policies = folder / "home" / "policies"
+    policies.mkdir(parents=True)
+    (policies / "all.cedar").write_text('@id("all")\npermit (principal, action, resource);\n')
+    script = {"*": [{"text": "A garden plan."}], "go": [{"calls": [HELD]}, {"text": "done"}]}
+    with start(folder, config=CONFIG, script=script) as running:
+        yield running
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    found = Machine(tmp_path / "there")
+    yield found
+    for process in found.running:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait(10)
+
+
+@pytest.fixture
+def enrolled(daemon: DaemonProcess, tmp_path: Path) -> Iterator[str]:
+    """A worker that has a certificate and is away."""
+    made = daemon.post("/v1/workers", {"name": "cellar"})
+    home, address = Home(tmp_path / "cellar"), f"127.0.0.1:{made['port']}"
+    # In a thread of its own: the browser's driver has the loop of this one.
+    with ThreadPoolExecutor(1) as hand:
+        hand.submit(lambda: asyncio.run(enrolling.enrol(home, address, made["code"], made["authority"]))).result(LONGEST_S)
+    yield "cellar"
+    daemon.request("DELETE", "/v1/workers/cellar")
+
+
+def copied(page: Page, which: int, language: str) -> str:
+    """What is in the clipboard after somebody has pressed Copy at a text."""
+    text = page.locator(".code").filter(has_text=language).nth(which)
+    text.get_by_role("button", name="Copy").click()
+    expect(text.get_by_text("Copied")).to_be_visible()
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(somebody: Person, daemon: DaemonProcess, machine: Machine) -> None:
+    page = somebody.log_in("/#/connections/workers")
+    expect(page.get_by_text("There is none.")).to_be_visible()
+    form = page.get_by_role("form", name="Enrol")
+    form.get_by_label("Name").fill("Attic!")
+    form.get_by_label("This machine").fill("$(reboot)")
+    expect(form.get_by_text("small letters")).to_be_visible()
+    expect(form.get_by_text("A name or an address")).to_be_visible()
+    form.get_by_label("Name").fill("attic")
+    expect(form.get_by_role("button", name="Make a code")).to_be_disabled()
+    form.get_by_label("This machine").fill("127.0.0.1")
+    form.get_by_role("button", name="Make a code").click()
+    told = page.locator(".once")
+    expect(told.get_by_role("status")).to_have_text("Nobody has used the code yet.")
+    assert serious(page) == []
+    enrol, run = told.locator("code").inner_text().strip().splitlines()
+    machine.types(enrol)
+    expect(told.get_by_role("status")).to_contain_text("attic is enrolled")
+    process = machine.starts(run)
+    expect(told.get_by_role("status")).to_have_text("attic is here.")
+    told.get_by_role("button", name="Done").click()
+    assert shlex.split(enrol)[4] not in page.content()
+
+    # What runs where, while it runs.
+    card = page.get_by_role("list", name="Workers").locator(".card")
+    expect(card).to_contain_text("connected")
+    session, _, _, held = begin(daemon, machine.folder)
+    expect(card).to_contain_text("1 of 4 busy")
+    expect(card.get_by_role("list", name="Runs there")).to_contain_text("test.once for this conversation")
+    expect(card.get_by_role("link", name="this conversation")).to_have_attribute("href", f"#/chat/{session}")
+    expect(card).to_contain_text("<img src=x")
+    unharmed(page)
+    assert "\u202e" not in page.locator("main").inner_text()
+    card.get_by_role("link", name="attic").click()
+    expect(page.get_by_role("region", name="Runs there now")).to_contain_text("test.once")
+    expect(page.get_by_text("shell.run")).to_be_visible()
+    unharmed(page)
+    page.get_by_role("button", name="Give it nothing new").click()
+    expect(page.locator(".badge", has_text="draining")).to_be_visible()
+    assert daemon.get("/v1/workers/attic")["worker"]["state"] == "draining"
+    os.write(held, b"x")
+    os.close(held)
+    expect(page.get_by_role("table", name="Calls").locator(".badge", has_text="done")).to_be_visible()
+    expect(page.get_by_role("region", name="Runs there now")).to_contain_text("Nothing.")
+    page.get_by_role("button", name="Use it again").click()
+    expect(page.locator(".badge", has_text="connected")).to_be_visible()
+
+    page.get_by_role("button", name="Revoke…").click()
+    expect(page.get_by_text("would have to be enrolled anew")).to_be_visible()
+    page.get_by_role("button", name="Revoke it").click()
+    expect(page.locator(".badge", has_text="revoked")).to_be_visible()
+    expect(page.get_by_role("button", name="Give it nothing new")).to_have_count(0)
+    assert process.wait(LONGEST_S) != 0
+    page.get_by_role("link", name="All workers").click()
+    expect(page.get_by_text("There is none.")).to_be_visible()
+    page.get_by_label("Also revoked ones").check()
+    expect(card).to_contain_text("revoked")
+
+
+def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_revoked(
+    somebody: Person, daemon: DaemonProcess, enrolled: str, tmp_path: Path
+) -> None:
+    page = somebody.log_in("/#/connections/listening")
+    doors = page.get_by_role("table", name="Listeners")
+    for each in daemon.get("/v1/tls")["listeners"]:
+        expect(doors.get_by_role("row").filter(has_text=each["address"])).to_contain_text(
+            "encrypted" if each.get("tls") else "in the clear"
+        )
+    expect(doors.locator("tbody tr")).to_have_count(4)
+    expect(page.get_by_text("Only programs on its own machine.")).to_be_visible()
+    before = daemon.get("/v1/tls")["served"]["fingerprint"]
+    expect(page.get_by_text(before)).to_be_visible()
+    page.get_by_role("button", name="Renew it now").click()
+    expect(page.get_by_text(before)).to_have_count(0)
+    after = daemon.get("/v1/tls")["served"]["fingerprint"]
+    expect(page.get_by_text(after)).to_be_visible()
+    assert after != before
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download palyra-ca.pem").click()
+    download.value.save_as(tmp_path / "ca.pem")
+    assert (tmp_path / "ca.pem").read_bytes() == daemon.request("GET", "/v1/tls/authority").body
+    assert "PRIVATE" not in page.content()
+
+    row = page.get_by_role("table", name="Certificates of workers").get_by_role("row").filter(has_text=enrolled).last
+    row.get_by_role("button", name="Revoke…").click()
+    row.get_by_role("button", name="Revoke it").click()
+    expect(row).to_contain_text("revoked")
+    assert [
+        each["name"] for each in daemon.get("/v1/tls")["workers"] if not each.get("revoked_ms") and each["name"] == enrolled
+    ] == []
+
+
+def _by_curl(page: Page, _: Path) -> str:
+    both = f"{copied(page, 0, 'export')}\n{copied(page, 0, 'completions')}"
+    answer = subprocess.run(["bash", "-ec", both], capture_output=True, timeout=LONGEST_S, check=True).stdout
+    return str(json.loads(answer)["choices"][0]["message"]["content"])
+
+
+def _by_python(page: Page, _: Path) -> str:
+    return _ran([sys.executable, "-c", copied(page, 0, "import Client")])
+
+
+def _by_javascript(page: Page, folder: Path) -> str:
+    (folder / "node_modules" / "@palyra").mkdir(parents=True)
+    (folder / "node_modules" / "@palyra" / "client").symlink_to(ROOT / "clients" / "js")
+    (folder / "ask.mjs").write_text(copied(page, 0, "import {"))
+    return _ran(["node", str(folder / "ask.mjs")])
+
+
+def _by_grpc(page: Page, _: Path) -> str:
+    return _ran([sys.executable, "-c", copied(page, 0, "import grpc")])
+
+
+def _by_mcp(page: Page, _: Path) -> str:
+    server = json.loads(copied(page, 0, "http"))["mcpServers"]["palyra"]
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    headers = [part for name, value in server["headers"].items() for part in ("-H", f"{name}: {value}")]
+    accept = ["-H", "Accept: application/json, text/event-stream", "-H", "Content-Type: application/json"]
+    return _ran(["curl", "-s", "--max-time", "20", server["url"], *headers, *accept, "-d", json.dumps(asked)])
+
+
+def _ran(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, timeout=LONGEST_S, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().strip()
+
+
+PASTED: dict[str, tuple[Callable[[Page, Path], str], str]] = {
+    "curl": (_by_curl, "A garden plan."),
+    "Python": (_by_python, "A garden plan."),
+    "JavaScript": (_by_javascript, "A garden plan."),
+    "gRPC": (_by_grpc, 'version: "'),
+    "MCP": (_by_mcp, '"serverInfo"'),
+}
+
+
+def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_once(somebody: Person, tmp_path: Path) -> None:
+    somebody.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = somebody.log_in("/#/connections")
+    for program, (paste, answer) in PASTED.items():
+        page.get_by_role("group", name="Program").get_by_role("button", name=program, exact=True).click()
+        part = page.get_by_role("region", name=program)
+        # Whoever comes, also from another program for which one was made, finds a place for a token and none.
+        expect(part).to_contain_text("YOUR_TOKEN")
+        assert "plr_" not in page.content()
+        part.get_by_role("button", name="Make a token for it").click()
+        expect(part.get_by_role("status")).to_contain_text("is shown only now")
+        assert answer in paste(page, tmp_path), program
+        (made,) = [each for each in somebody.daemon.get("/v1/tokens")["tokens"] if each["name"] == program]
+        assert (made["scope"], made["used_ms"] > 0, made["expires_ms"] > 0) == ("operator", True, True)
+    page.reload()
+    expect(part).to_contain_text("YOUR_TOKEN")
+    assert "plr_" not in page.content()
+
+    # What starts a program is told where it is.
+    page.get_by_role("button", name="Editor (ACP)").click()
+    palyra = json.loads(page.locator(".code code").inner_text())["agent_servers"]["Palyra"]
+    assert (palyra["command"], palyra["args"]) == ("palyra", ["acp"])
+    assert palyra["env"] == {"PALYRA_URL": somebody.daemon.url, "PALYRA_TOKEN": "YOUR_TOKEN"}
+    page.get_by_role("button", name="OpenAI SDK").click()
+    expect(page.get_by_role("region", name="OpenAI SDK")).to_contain_text(f'base_url="{somebody.daemon.url}/v1"')
+    page.get_by_role("button", name="Command line").click()
+    page.get_by_role("link", name="enrol it as a worker").click()
+    expect(page.get_by_role("form", name="Enrol")).to_be_visible()
+
+
+def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(somebody: Person) -> None:
+    daemon = somebody.daemon
+    page = somebody.log_in("/#/connections/tokens")
+    page.get_by_role("button", name="Make a token").click()
+    form = page.get_by_role("form", name="Token")
+    form.get_by_label("Name").fill("phone")
+    form.get_by_label("It may").select_option("viewer")
+    form.get_by_role("button", name="Make it").click()
+    token = page.locator(".once code").inner_text()
+    row = page.get_by_role("table", name="Tokens").get_by_role("row").filter(has_text="phone")
+    used = row.locator("td[data-label='Last used']")
+    expect(used).to_have_text("never")
+    assert daemon.request("GET", "/v1/status", token=token).status == 200
+    assert daemon.request("POST", "/v1/stop", {}, token=token).status == 403
+    page.get_by_role("button", name="I have it").click()
+    assert token not in page.content()
+    daemon.run("hello")
+    expect(used).to_have_text("just now")
+
+    scopes = page.get_by_role("group", name="Scope")
+    scopes.get_by_role("button", name=re.compile("^owner")).click()
+    expect(page.get_by_role("table", name="Tokens")).to_contain_text("command line")
+    expect(row).to_have_count(0)
+    scopes.get_by_role("button", name=re.compile("^viewer 1")).click()
+    expect(page.get_by_text("Viewer: reads.")).to_be_visible()
+    row.get_by_role("button", name="Take back…").click()
+    row.get_by_role("button", name="Take it back").click()
+    expect(row).to_have_count(0)
+    assert daemon.request("GET", "/v1/status", token=token).status == 401
+    page.get_by_label("Also those that ended").check()
+    expect(row).to_contain_text("taken back")
+
+
+def test_a_code_is_made_and_a_worker_drained_and_revoked_without_a_mouse(somebody: Person, enrolled: str) -> None:
+    page = somebody.log_in("/#/connections")
+    page.get_by_role("region", name="curl").wait_for()
+    press(page, "Workers")
+    page.get_by_role("form", name="Enrol").wait_for()
+    reach(page, "Name")
+    page.keyboard.type("loft")
+    page.keyboard.press("Enter")
+    expect(page.locator(".once")).to_contain_text("loft")
+    press(page, "I have it")
+    page.get_by_role("link", name=enrolled).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Give it nothing new").wait_for()
+    press(page, "Give it nothing new")
+    expect(page.locator(".badge", has_text="draining, away")).to_be_visible()
+    press(page, "Revoke…")
+    expect(page.get_by_role("button", name="Leave it")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".badge", has_text="revoked")).to_be_visible()
+
+
+def test_every_view_is_fit_for_everyone_also_on_a_phone(browser: Browser, daemon: DaemonProcess, enrolled: str) -> None:
+    daemon.post("/v1/tokens", {"name": LIAR + "x" * (100 - len(LIAR)), "scope": "viewer"})
+    with console_world.person(browser, daemon, viewport={"width": 360, "height": 740}) as somebody:
+        page = somebody.log_in()
+        for path in ("/programs/grpc", "/tokens", "/workers", f"/workers/{enrolled}", "/workers/%3Cimg%3E", "/listening"):
+            page.goto(f"{daemon.url}/#/connections{path}")
+            expect(page.get_by_role("heading", level=1).first).to_be_attached()
+            expect(page.get_by_text("Loading…")).to_have_count(0)
+            page.wait_for_load_state("networkidle")
+            assert serious(page) == [], path
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+            assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, path
+            unharmed(page)
+            assert "\u202e" not in page.locator("main").inner_text()
+        page.emulate_media(color_scheme="dark")
+        assert serious(page) == []
