@@ -31,7 +31,7 @@ from palyra.domain.events import (
 from palyra.journal.sessions import Session
 
 # How long a daemon that went away may take to come back.
-_PATIENCE_S = 8.0
+_PATIENCE_S = 5.0
 # Our decision and how far it reaches, by the option that an editor gives back.
 _DECISIONS = {
     "allow": ("allow", "once"),
