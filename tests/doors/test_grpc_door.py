@@ -116,6 +116,27 @@ def test_a_probe_needs_no_token(door: Door) -> None:
     assert code(unknown) == grpc.StatusCode.NOT_FOUND
 
 
+def test_strangers_cannot_use_up_what_others_need(door: Door) -> None:
+    probe = health_pb2_grpc.HealthStub(door.channel)
+    held = [probe.Watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S) for _ in range(80)]
+    try:
+        assert _refused(held) == 80 - 64
+        assert door.alive()
+    finally:
+        for each in held:
+            each.cancel()
+
+
+def _refused(held: list[Any]) -> int:
+    count = 0
+    for each in held:
+        try:
+            next(each)
+        except grpc.RpcError as error:
+            count += error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    return count
+
+
 def methods() -> list[tuple[str, Any]]:
     return [(f"/{service.full_name}/{method.name}", method) for service in services() for method in service.methods]
 

@@ -12,14 +12,14 @@ from typing import Any
 from urllib.parse import unquote
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_health.v1 import health_pb2
 
 from palyra.domain.errors import ConfigInvalid, Forbidden, PalyraError, Unavailable
 from palyra.transports.grpc.batches import pump
 from palyra.transports.grpc.binding import Rpc, bound, services
 from palyra.transports.grpc.run_stream import ENDED, RunStream
 from palyra.transports.grpc.statuses import refuse
+from palyra.transports.grpc.strangers import Strangers
 from palyra.transports.http.app import App
 from palyra.transports.http.calls import Answer, Call, Parts, Streaming
 from palyra.transports.http.errors import internal, status_of
@@ -48,16 +48,14 @@ class GrpcServer:
         self._working: set[asyncio.Future[Any]] = set()
         self._active = 0
         self._idle = asyncio.Event()
-        self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=_options(app), maximum_concurrent_rpcs=app.limits.exchanges)
-        names = [health.SERVICE_NAME, reflection.SERVICE_NAME]
+        names: list[str] = []
         for service in services():
             handlers = {rpc.path.rpartition("/")[2]: self._handler(rpc) for rpc in bound(service, app.routes)}
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
             names.append(service.full_name)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(names, self._server)
-        self._names = names
+        self._strangers = Strangers(self._knock, _address)
+        self._names = self._strangers.add_to(self._server, names)
         self.address = ""
 
     async def start(self, host: str, port: int, credentials: "grpc.ServerCredentials | None" = None) -> int:
@@ -75,13 +73,13 @@ class GrpcServer:
             ) from error
         await self._server.start()
         for name in ("", *self._names):
-            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+            await self._strangers.health.set(name, health_pb2.HealthCheckResponse.SERVING)
         self.address = f"{where}:{taken}"
         return taken
 
     async def stop(self) -> None:
         """Streams have been told to end; what is being answered is still answered. Who watches our health is not waited for."""
-        await self._health.enter_graceful_shutdown()
+        await self._strangers.health.enter_graceful_shutdown()
         stopping = asyncio.ensure_future(self._server.stop(_GRACE_S))
         if self._active:
             idle = asyncio.ensure_future(self._idle.wait())
@@ -133,6 +131,11 @@ class GrpcServer:
             return await refuse(context, problem)
 
         return handle
+
+    def _knock(self, address: str) -> None:
+        """Count a call that needs no token, like the probe over HTTP."""
+        probe = next(route for route in self._app.routes if route.path == "/healthz")
+        self._app.guard.admit(probe, {}, address)
 
     def _admitted(self, rpc: Rpc, context: Context) -> tuple[Any, str]:
         headers = {key.encode(): _bytes(value) for key, value in context.invocation_metadata()}

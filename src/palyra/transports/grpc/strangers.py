@@ -1,0 +1,84 @@
+"""Health and reflection: the services that need no token. They are counted: strangers must not use up what others need."""
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+
+from palyra.domain.errors import LimitExceeded, PalyraError
+from palyra.transports.grpc.statuses import refuse
+
+# Calls without a token that may be open at once, from everywhere.
+MOST_OPEN = 64
+# Called with a caller's address: counts one call, or raises.
+Knock = Callable[[str], None]
+
+
+class Strangers:
+    def __init__(self, knock: Knock, address_of: Callable[[str], str]) -> None:
+        self._knock = knock
+        self._address_of = address_of
+        self._open = 0
+        self.health = health.aio.HealthServicer()
+
+    def add_to(self, server: Any, names: Sequence[str]) -> list[str]:
+        """Offer both on a server; gives the names of all services there are."""
+        every = [*names, health.SERVICE_NAME, reflection.SERVICE_NAME]
+        counting = _Counting(server, self._counted)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health, counting)
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflection.aio.ReflectionServicer(every), counting)
+        return every
+
+    def _counted(self, handler: Any) -> Any:
+        streams, answers = handler.request_streaming, handler.response_streaming
+        kind = f"{'stream' if streams else 'unary'}_{'stream' if answers else 'unary'}"
+        inner = getattr(handler, kind)
+
+        async def many(request: Any, context: Any) -> AsyncIterator[Any]:
+            try:
+                with self._place(context):
+                    async for each in inner(request, context):
+                        yield each
+            except PalyraError as error:
+                await refuse(context, error)
+
+        async def one(request: Any, context: Any) -> Any:
+            try:
+                with self._place(context):
+                    return await inner(request, context)
+            except PalyraError as error:
+                return await refuse(context, error)
+
+        make = getattr(grpc, f"{kind}_rpc_method_handler")
+        serve = many if inspect.isasyncgenfunction(inner) else one
+        return make(serve, handler.request_deserializer, handler.response_serializer)
+
+    @contextmanager
+    def _place(self, context: Any) -> Iterator[None]:
+        self._knock(self._address_of(context.peer()))
+        if self._open >= MOST_OPEN:
+            raise LimitExceeded(f"{MOST_OPEN} calls without a token are open: try again when some have ended", limit=MOST_OPEN)
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+
+
+class _Counting:
+    """A server as far as generated code knows one: what is added goes to the real one, counted."""
+
+    def __init__(self, server: Any, counted: Callable[[Any], Any]) -> None:
+        self._server = server
+        self._counted = counted
+
+    def add_generic_rpc_handlers(self, handlers: Any) -> None:
+        """The same handlers come again by their names."""
+
+    def add_registered_method_handlers(self, service: str, handlers: dict[str, Any]) -> None:
+        counted = {name: self._counted(each) for name, each in handlers.items()}
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, counted),))
