@@ -5,7 +5,6 @@ watch in the middle of one. It never loses entries: when its buffer runs over it
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable
 
 from palyra.journal.database import Appended
@@ -26,7 +25,7 @@ class Subscription:
     def __init__(self, so_far: SoFar) -> None:
         self._so_far = so_far
         self._missed = True
-        self._items: deque[Item] = deque()
+        self._items: list[Item] = []
         self._entries = 0
         self._live = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -69,8 +68,7 @@ class Subscription:
         return self._taken()
 
     def _taken(self) -> list[Item]:
-        items = list(self._items)
-        self._items.clear()
+        items, self._items = self._items, []
         self._entries = self._live = 0
         return items
 
