@@ -15,6 +15,9 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ResponseReceived, TrailersReceived
 
 from palyra.transports.grpc.binding import services
 from palyra.v1 import (
@@ -284,6 +287,28 @@ def test_what_is_too_large_is_refused(door: Door) -> None:
     crowded = (*door.metadata, *((f"x-{number}", "y" * 1_000) for number in range(40)))
     many = lambda: door.sessions.List(sessions_pb2.SessionsListRequest(), metadata=crowded, timeout=PATIENCE_S)  # noqa: E731
     assert code(many) == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert door.alive()
+
+
+def test_who_has_no_token_is_refused_before_the_request_has_come(door: Door) -> None:
+    host, _, port = door.address.rpartition(":")
+    talk = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
+    talk.initiate_connection()
+    for number in range(200):
+        path = "/palyra.v1.Sessions/List" if number % 2 else "/palyra.v1.Sessions/RunStream"
+        headers = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", path), ("te", "trailers"),
+                   ("content-type", "application/grpc"), ("authorization", "Bearer plr_nobody")]  # fmt: skip
+        talk.send_headers(talk.get_next_available_stream_id(), headers)
+    ended: dict[int, str] = {}
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
+        connection.sendall(talk.data_to_send())
+        while len(ended) < 200:
+            for event in talk.receive_data(connection.recv(65_536)):
+                if isinstance(event, (ResponseReceived, TrailersReceived)):
+                    found = dict(event.headers or ())
+                    ended |= {event.stream_id or 0: found["grpc-status"]} if "grpc-status" in found else {}
+            connection.sendall(talk.data_to_send())
+    assert set(ended.values()) == {str(grpc.StatusCode.UNAUTHENTICATED.value[0])}
     assert door.alive()
 
 

@@ -82,6 +82,10 @@ class Access:
 
     # --- tokens -------------------------------------------------------------------------------------------------------
 
+    def knows(self, secret: str) -> bool:
+        """Whether there is such a token, without anything that follows from asking."""
+        return digest_of(secret) in self._tokens
+
     def identify(self, secret: str, address: str) -> Token:
         """The token behind a secret, or Unauthenticated that says what to do; `address` is where the caller sits."""
         digest = digest_of(secret)

@@ -14,12 +14,12 @@ from urllib.parse import unquote
 import grpc
 from grpc_health.v1 import health_pb2
 
-from palyra.domain.errors import ConfigInvalid, Forbidden, PalyraError, Unavailable
+from palyra.domain.errors import ConfigInvalid, Forbidden, NotFound, PalyraError, Unavailable
 from palyra.transports.grpc.batches import pump
 from palyra.transports.grpc.binding import Rpc, bound, services
 from palyra.transports.grpc.run_stream import ENDED, RunStream
 from palyra.transports.grpc.statuses import refuse
-from palyra.transports.grpc.strangers import Strangers
+from palyra.transports.grpc.strangers import Doorkeeper, Strangers
 from palyra.transports.http.app import App
 from palyra.transports.http.calls import Answer, Call, Parts, Streaming
 from palyra.transports.http.errors import internal, status_of
@@ -48,10 +48,14 @@ class GrpcServer:
         self._working: set[asyncio.Future[Any]] = set()
         self._active = 0
         self._idle = asyncio.Event()
-        self._server = grpc.aio.server(options=_options(app), maximum_concurrent_rpcs=app.limits.exchanges)
+        keeper = Doorkeeper(app.guard.knows, self._stranger)
+        self._server = grpc.aio.server(options=_options(app), maximum_concurrent_rpcs=app.limits.exchanges, interceptors=(keeper,))
         names: list[str] = []
+        self._rpcs: dict[str, Rpc] = {}
         for service in services():
-            handlers = {rpc.path.rpartition("/")[2]: self._handler(rpc) for rpc in bound(service, app.routes)}
+            rpcs = bound(service, app.routes)
+            self._rpcs.update({rpc.path: rpc for rpc in rpcs})
+            handlers = {rpc.path.rpartition("/")[2]: self._handler(rpc) for rpc in rpcs}
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
             names.append(service.full_name)
         self._strangers = Strangers(self._knock, _address)
@@ -150,6 +154,17 @@ class GrpcServer:
         token, address = self._admitted(rpc, context)
         request = rpc.read(raw)
         return Call(self._parts, token, request.path, request.query, request.body, {}, address)
+
+    async def _stranger(self, path: str, context: Context) -> None:
+        """Refuse a call without a good token, without waiting for what it brings."""
+        rpc = self._rpcs.get(path)
+        try:
+            if rpc is not None:
+                self._admitted(rpc, context)
+            raise NotFound(f"there is no {path[:200]}: see the reflection service")
+        except PalyraError as error:
+            self._parts.metrics.request(f"GRPC {rpc.path}" if rpc else "unknown", status_of(error), 0.0)
+            await refuse(context, error)
 
     async def _unary(self, rpc: Rpc, raw: bytes, context: Context) -> bytes:
         answer = await self._handled(rpc, self._call(rpc, raw, context))

@@ -1,7 +1,10 @@
-"""Health and reflection: the services that need no token. They are counted: strangers must not use up what others need."""
+"""What those get who have no token: health and reflection, counted, and for everything else a refusal at once.
+
+Strangers must not use up what others need.
+"""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +70,27 @@ class Strangers:
             yield
         finally:
             self._open -= 1
+
+
+class Doorkeeper(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Refuses a call without a good token before anything that it brings has come: waiting for it would hold a place."""
+
+    def __init__(self, knows: Callable[[bytes], bool], refuse_: Callable[[str, Any], Awaitable[None]]) -> None:
+        self._knows = knows
+        self._refuse = refuse_
+
+    async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
+        if details.method.startswith("/grpc."):
+            return await continuation(details)
+        given = next((value for key, value in details.invocation_metadata if key == "authorization"), "")
+        if self._knows(given if isinstance(given, bytes) else given.encode("latin-1", "replace")):
+            return await continuation(details)
+
+        async def refused(_: Any, context: Any) -> None:
+            await self._refuse(details.method, context)
+
+        # A stream begins before its first message, whatever the method is.
+        return grpc.stream_stream_rpc_method_handler(refused)
 
 
 class _Counting:

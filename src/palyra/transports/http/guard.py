@@ -94,6 +94,10 @@ class Guard:
             raise Unauthenticated("this needs a token: send Authorization: Bearer TOKEN, or log in with the link of `palyra up`")
         return self._access.identify(secret, address), by_cookie
 
+    def knows(self, authorization: bytes) -> bool:
+        """Whether it is worth waiting for the rest of a request; who it is and what they may is seen when it has come."""
+        return self._access.knows(_bearer(authorization))
+
     def take(self, token: Token) -> None:
         """Count one message of an open WebSocket like a request."""
         self._rates.take(token.token_id)
