@@ -298,7 +298,7 @@ def _account(journal: Path, feed: _Feed, seen: list[tuple[str, str]], found: Sto
     states = Counter(row[1] for row in messages)
     found.answered[name], found.refused[name], found.failed[name] = states["answered"], states["refused"], states["failed"]
     found.answers[name] = sum(reply[2] == "sent" for reply in replies)
-    found.marked[name] = sum(bool(reply[3]) for reply in replies)
+    found.marked[name] = sum(bool(reply[3]) for reply in replies if reply[2] == "sent")
     taken = Counter(int(_NUMBER.findall(json.loads(row[4])["text"])[0]) for row in messages)
     if taken != Counter(number for each in feed.of for number in each):
         problems.append(f"{name}: {len(messages)} messages are accounted for, and {sum(map(len, feed.of))} were said")

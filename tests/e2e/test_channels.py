@@ -381,6 +381,34 @@ def test_a_rate_limit_and_a_lost_connection_are_no_failed_attempts(tmp_path: Pat
     run(scene)
 
 
+def test_an_answer_that_is_given_up_though_it_may_have_arrived_is_said_to(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, SAY) as talk:
+            await talk.pair("anna")
+            told = iter(
+                [SendFailed("the answer was lost", maybe_sent=True), SendFailed("this conversation is gone", permanent=True)]
+            )
+
+            def lost_then_gone(out: Outgoing) -> None:
+                raise next(told)
+
+            talk.platform.trouble = lost_then_gone
+            native = talk.direct("anna", "hello")
+            assert await settled(talk, native) == "failed"
+            (letter,) = await talk.daemon.channels.dead()
+            # Also where the platform knows keys: that it was not told the second time says nothing of the first.
+            assert letter.doubtful
+            assert letter.error == "this conversation is gone; it may have arrived all the same"
+            # Sent after all, under the same key: there is one, whatever came before.
+            talk.platform.trouble = lambda out: None
+            await talk.daemon.channels.replay(OWNER, letter.reply_id)
+            await talk.is_(native, "answered")
+            (reply,) = (await talk.daemon.channels.trace(f"chat:{native}")).replies
+            assert not reply.doubtful
+
+    run(scene)
+
+
 @pytest.mark.parametrize("idempotent", [True, False])
 def test_an_answer_whose_fate_is_unknown_arrives_and_is_marked_where_it_may_have_arrived_twice(
     tmp_path: Path, idempotent: bool

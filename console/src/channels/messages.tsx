@@ -84,7 +84,7 @@ export function ReplyCard({ it, children }: { it: Reply; children?: VNode | fals
   const [tone, words] = REPLIES[it.state];
   return (
     <li class="card">
-      <div class="row"><Badge tone={tone}>{words}</Badge><span>{REPLY_KINDS[it.kind]}{it.parts > 1 && `, part ${it.part + 1} of ${it.parts}`}</span><span class="hint">{it.connector}, {ago(it.created_ms)}{(it.attempts ?? 0) > 1 && `, ${it.attempts} attempts`}</span>{it.doubtful && <Badge tone="warn">may have arrived twice</Badge>}</div>
+      <div class="row"><Badge tone={tone}>{words}</Badge><span>{REPLY_KINDS[it.kind]}{it.parts > 1 && `, part ${it.part + 1} of ${it.parts}`}</span><span class="hint">{it.connector}, {ago(it.created_ms)}{(it.attempts ?? 0) > 1 && `, ${it.attempts} attempts`}</span>{it.doubtful && <Badge tone="warn">{it.state === "sent" ? "may have arrived twice" : "may have arrived"}</Badge>}</div>
       <div class="says breaks"><bdi>{visible(it.body.text)}</bdi></div>
       {it.error && <p class="hint breaks">{visible(it.error)}</p>}
       {children}

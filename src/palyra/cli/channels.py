@@ -198,7 +198,7 @@ def trace(state: State, message: str | None, channel: str, limit: int) -> None:
     for step in found.steps:
         out.line(f"  {words.when(step.time_ms)}  {step.step:<10} {one_line(step.detail, 200)}")
     for reply in found.replies:
-        twice = ", possibly twice" if reply.doubtful else ""
+        twice = (", possibly twice" if reply.state == "sent" else ", may have arrived") if reply.doubtful else ""
         out.line(f"  {reply.kind} {reply.part + 1}/{reply.parts}: {reply.state}{twice}  {one_line(reply.body.text, 100)}")
 
 

@@ -45,7 +45,10 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One message to a chat. `doubtful`: it may have arrived twice. `message_id`: what it answers, if it does."""
+    """One message to a chat. `message_id`: what it answers, if it does.
+
+    `doubtful`: nobody knows what became of an attempt. If it was sent, it may have arrived twice; if given up, once.
+    """
 
     number: int
     reply_id: str
@@ -128,7 +131,7 @@ def waiting(tx: Tx, connector: str, after: int = 0, limit: int = 1_000) -> list[
     return [_reply(row) for row in rows]
 
 
-def begin(tx: Tx, reply: Reply, *, idempotent: bool) -> Reply | None:
+def begin(tx: Tx, reply: Reply) -> Reply | None:
     """An attempt begins, if it is still to be sent. One that a crash cut short may have been sent, and has not failed."""
     now = find(tx, reply.number)
     if now is None or now.state not in ("waiting", "sending"):
@@ -138,21 +141,23 @@ def begin(tx: Tx, reply: Reply, *, idempotent: bool) -> Reply | None:
         "UPDATE channel_outbox SET state = 'sending', attempts = :attempts, doubtful = :doubtful WHERE number = :number",
         number=reply.number,
         attempts=max(1, now.attempts) if cut_short else now.attempts + 1,
-        doubtful=int(now.doubtful or (cut_short and not idempotent)),
+        doubtful=int(now.doubtful or cut_short),
     )
     return find(tx, reply.number)
 
 
-def sent(tx: Tx, reply: Reply, native_id: str) -> None:
+def sent(tx: Tx, reply: Reply, native_id: str, *, idempotent: bool) -> None:
     """It has arrived. With the last part of an answer, the messages that it answers are answered."""
-    row = tx.one("SELECT doubtful FROM channel_outbox WHERE number = :number", number=reply.number)
+    # Where the platform knows the key, whatever came before was the same message.
+    doubtful = reply.doubtful and not idempotent
     tx.run(
-        "UPDATE channel_outbox SET state = 'sent', native_id = :native, error = '', ended_ms = :now WHERE number = :number",
+        """UPDATE channel_outbox SET state = 'sent', native_id = :native, error = '', ended_ms = :now, doubtful = :doubtful
+        WHERE number = :number""",
         number=reply.number,
         native=native_id,
         now=tx.now_ms,
+        doubtful=int(doubtful),
     )
-    doubtful = bool(row and row[0])
     if not reply.message_id:
         return
     about = f"part {reply.part + 1} of {reply.parts}" if reply.parts > 1 else ""
@@ -178,7 +183,7 @@ def _answered_by(tx: Tx, reply: Reply) -> list[str]:
 
 
 def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doubtful: bool) -> None:
-    """It was not sent and is tried again. `doubtful`: perhaps it was, and then it arrives twice."""
+    """It was not sent and is tried again. `doubtful`: perhaps it was."""
     tx.run(
         """UPDATE channel_outbox SET state = 'waiting', error = :error, ready_ms = :ready, attempts = attempts - :back,
             doubtful = CASE WHEN :doubtful = 1 THEN 1 ELSE doubtful END WHERE number = :number AND state = 'sending'""",
@@ -192,8 +197,10 @@ def retry(tx: Tx, reply: Reply, error: str, ready_ms: int, *, counts: bool, doub
         channels.add_step(tx, reply.message_id, "not sent", f"attempt {reply.attempts}: {error}")
 
 
-def abandon(tx: Tx, reply: Reply, error: str) -> None:
+def abandon(tx: Tx, reply: Reply, error: str, *, doubtful: bool) -> None:
     """It is a dead letter, with the rest of the same reply: half an answer behind a hole is worse than none."""
+    if doubtful:
+        tx.run("UPDATE channel_outbox SET doubtful = 1 WHERE number = :number", number=reply.number)
     tx.run(
         """UPDATE channel_outbox SET state = 'dead', error = :error, ended_ms = :now
         WHERE reply_id = :id AND state IN ('waiting', 'sending')""",

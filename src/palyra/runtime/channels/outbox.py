@@ -159,14 +159,15 @@ class Outbox:
             await self._clock.sleep(now.ready_ms - self._clock.now_ms())
         pace = self._paces.setdefault(reply.connector, Pace(self._clock))
         await pace.wait(connector.limits, reply.conversation)
-        begun = await self._db.write(partial(channel_outbox.begin, reply=reply, idempotent=connector.abilities.idempotent))
+        begun = await self._db.write(partial(channel_outbox.begin, reply=reply))
         if begun is None:
             return True
         try:
             sent = await self._send(connector, begun)
         except (SendFailed, Lost) as error:
-            return await self._failed(begun, error, idempotent=connector.abilities.idempotent)
-        await self._db.write(partial(channel_outbox.sent, reply=begun, native_id=sent.native_id))
+            return await self._failed(begun, error)
+        known = connector.abilities.idempotent
+        await self._db.write(partial(channel_outbox.sent, reply=begun, native_id=sent.native_id, idempotent=known))
         return True
 
     async def _send(self, connector: Connector, reply: Reply) -> Sent:
@@ -206,7 +207,7 @@ class Outbox:
         await connector.edit(target.conversation, target.native_id, reply.body.text, thread=target.thread)
         return Sent(target.native_id)
 
-    async def _failed(self, reply: Reply, error: SendFailed | Lost, *, idempotent: bool) -> bool:
+    async def _failed(self, reply: Reply, error: SendFailed | Lost) -> bool:
         text = self._redactor.redact(str(error) or type(error).__name__)[:500]
         now_ms = self._clock.now_ms()
         if isinstance(error, Lost):
@@ -221,18 +222,19 @@ class Outbox:
             )
             return False
         if error.permanent or reply.attempts >= MOST_ATTEMPTS:
-            await self._db.write(partial(self._give_up, reply=reply, text=text))
+            doubtful = reply.doubtful or error.maybe_sent
+            text = f"{text}; it may have arrived all the same" if doubtful else text
+            await self._db.write(partial(self._give_up, reply=reply, text=text, doubtful=doubtful))
             return True
-        doubtful = error.maybe_sent and not idempotent
         pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << (2 * (reply.attempts - 1)))
         ready_ms = now_ms + int(pause * (0.5 + self._clock.chance() / 2))
         await self._db.write(
-            partial(channel_outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=True, doubtful=doubtful)
+            partial(channel_outbox.retry, reply=reply, error=text, ready_ms=ready_ms, counts=True, doubtful=error.maybe_sent)
         )
         return False
 
-    def _give_up(self, tx: Tx, reply: Reply, text: str) -> None:
-        channel_outbox.abandon(tx, reply, text)
+    def _give_up(self, tx: Tx, reply: Reply, text: str, doubtful: bool) -> None:
+        channel_outbox.abandon(tx, reply, text, doubtful=doubtful)
         told = f"A message on channel {reply.connector} could not be delivered after {reply.attempts} attempts: {text}"
         self._notices.telling("channel", f"dead:{reply.reply_id}", told, "#/channels")(tx)
 
