@@ -29,6 +29,9 @@ log = logging.getLogger("palyra.quic")
 # The largest frame that has to be whole before it means anything: a request's headers.
 MOST_HEADER_BYTES = 64 << 10
 _KEEP_ALIVE_S = 30.0
+# Less than anybody sees.
+_TOGETHER_S = 0.01
+_SMALL = 1_000
 
 
 class Connection(QuicConnectionProtocol):
@@ -46,6 +49,7 @@ class Connection(QuicConnectionProtocol):
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: set[Exchange] = set()
         self._is_over = False
+        self._together_at = 0.0
         # Nobody may stay without asking for anything: first for the handshake, then between requests.
         self._patience = self._loop.call_later(limits.header_s, self._give_up)
 
@@ -118,7 +122,16 @@ class Connection(QuicConnectionProtocol):
     def send_data(self, stream_id: int, data: bytes, *, end: bool) -> None:
         assert self._h3 is not None
         self._h3.send_data(stream_id, data, end)
-        self._transmit_soon()
+        if end or len(data) >= _SMALL:
+            self._transmit_soon()
+        else:
+            self._transmit_together()
+
+    def _transmit_together(self) -> None:
+        """A datagram costs more than what is in it: small pieces that follow each other closely share one."""
+        if self._transmit_task is None:
+            self._transmit_task = self._loop.call_at(max(self._together_at, self._loop.time()), self.transmit)
+            self._together_at = max(self._together_at, self._loop.time()) + _TOGETHER_S
 
     def ended(self, exchange: Exchange) -> None:
         self._exchanges.pop(exchange.stream_id, None)

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections import deque
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -25,13 +24,19 @@ _NOT_HERE = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upg
 
 
 class Exchange:
+    """Small: a thousand watchers are a thousand of these, and most of them wait."""
+
+    __slots__ = ("_body", "_complete", "_connection", "_head", "_news", "_room", "_said", "_scope", "_whole", "gone", "stream_id")
+
     def __init__(self, connection: "Connection", stream_id: int, scope: Scope) -> None:
         self._connection = connection
         self.stream_id = stream_id
-        self._scope = scope
-        self._body: deque[bytes] = deque()
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
+        self._scope: Scope | None = scope
+        self._head = scope["method"] == "HEAD"
+        self._body = b""
+        # Made by who waits: for something to come, and for room to send.
+        self._news: asyncio.Future[None] | None = None
+        self._room: asyncio.Future[None] | None = None
         # The request has come whole; that it has was said; the answer has left whole; nobody is there any more.
         self._whole = self._said = self._complete = self.gone = False
 
@@ -39,24 +44,26 @@ class Exchange:
 
     def heard(self, data: bytes, *, whole: bool) -> None:
         if data and not self.gone:
-            self._body.append(data)
+            self._body += data
             self._connection.hold(self.stream_id, len(data))
         self._whole = self._whole or whole
-        self._news.set()
+        _wake(self._news)
 
     def lost(self) -> None:
         """The client gave up, or is gone."""
         self.gone = True
-        self._news.set()
-        self._room.set()
+        _wake(self._news)
+        _wake(self._room)
 
     def drained(self) -> None:
-        self._room.set()
+        _wake(self._room)
 
     async def run(self) -> None:
         connection, stream_id = self._connection, self.stream_id
+        scope, self._scope = self._scope, None
+        assert scope is not None
         try:
-            await connection.app(self._scope, self._receive, self._send)
+            await connection.app(scope, self._receive, self._send)
         except Exception:
             log.exception("an answer over HTTP/3 broke off")
         finally:
@@ -72,12 +79,11 @@ class Exchange:
 
     async def _receive(self) -> dict[str, Any]:
         while not self.gone and not self._body and (self._said or not self._whole):
-            self._news.clear()
-            await self._news.wait()
+            self._news = asyncio.get_running_loop().create_future()
+            await self._news
         if self.gone:
             return {"type": "http.disconnect"}
-        data = b"".join(self._body)
-        self._body.clear()
+        data, self._body = self._body, b""
         self._connection.take(self.stream_id, len(data))
         self._said = self._whole
         return {"type": "http.request", "body": data, "more_body": not self._whole}
@@ -89,7 +95,7 @@ class Exchange:
             # At once: a stream may have nothing to say for a while, and its client wants to know that it is open.
             self._connection.send_headers(self.stream_id, _headers(message))
             return
-        body = b"" if self._scope["method"] == "HEAD" else message.get("body", b"")
+        body = b"" if self._head else message.get("body", b"")
         more = message.get("more_body", False)
         for at in range(0, len(body), PIECE):
             await self._make_room()
@@ -106,9 +112,14 @@ class Exchange:
 
     async def _make_room(self) -> None:
         while not self.gone and self._connection.quic.unsent(self.stream_id) > MOST_UNSENT:
-            self._room.clear()
+            self._room = asyncio.get_running_loop().create_future()
             self._connection.waits(self)
-            await self._room.wait()
+            await self._room
+
+
+def _wake(waiting: "asyncio.Future[None] | None") -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)
 
 
 def _headers(start: dict[str, Any]) -> list[tuple[bytes, bytes]]:
