@@ -4,11 +4,11 @@ What is for browsers, for strangers who call in, or speaks somebody else's proto
 """
 
 import re
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
 
-from palyra.domain.events import Entry, ModelDelta, ToolProgress
+from palyra.domain.events import Entry, LiveEvent
 from palyra.journal.approvals import Approval
 from palyra.journal.runs import RunRow
 from palyra.runtime.gateway import Submitted
@@ -56,8 +56,7 @@ UP = choice_of(Open, Submit, AnswerApproval, Cancel, Ping)
 HAPPENED = Choice(
     (
         ("entry", Entry),
-        ("model_delta", ModelDelta),
-        ("tool_progress", ToolProgress),
+        *choice_of(*get_args(LiveEvent)).options,
         ("accepted", Accepted),
         ("refused", Refused),
         ("pong", Pong),
