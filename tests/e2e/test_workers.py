@@ -87,19 +87,23 @@ def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(
             w.launch(home)
             await w.connected("attic")
 
+            runs: list[str] = []
             place, run, at = await begun(w, home, "pure")
             await kill(w, home, place, at)
+            runs.append(run.run_id)
             assert await outcome(w, place, run) == "ok"
             assert [start.get("attempt", 1) for start in await told(w, place, "tool.started")] == [1, 2]
 
             place, run, at = await begun(w, home, "idempotent")
             await kill(w, home, place, at)
+            runs.append(run.run_id)
             assert await outcome(w, place, run) == "ok"
             assert len(list((place.folder / "made").iterdir())) == 1
 
             place, run, at = await begun(w, home, "reversible")
             assert place.lines == ["effect"]
             await kill(w, home, place, at)
+            runs.append(run.run_id)
             assert await outcome(w, place, run) == "ok"
             assert place.lines == ["effect"]
             (undone,) = await told(w, place, "tool.undone")
@@ -107,6 +111,7 @@ def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(
 
             place, run, at = await begun(w, home, "once")
             await kill(w, home, place, at)
+            runs.append(run.run_id)
             asking = await asked(w.daemon, place.session.session_id)
             assert asking.request.about == "in_doubt"
             await w.daemon.answers.answer(OWNER, asking.approval_id, Answer(decision="happened"), "test")
@@ -114,6 +119,14 @@ def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(
             assert place.lines == ["effect"]
             lost = [left for left in await w.system("worker.left") if left["why"] == "lost"]
             assert [len(left["calls"]) for left in lost] == [1, 1, 1, 1]
+
+            # What was settled so is replayed so, also when the worker is none any more.
+            await w.daemon.workers.desk.revoke(OWNER, "attic")
+            for run_id in runs:
+                await w.daemon.replays.start(OWNER, run_id)
+                replay = await w.daemon.replays.get(OWNER, run_id, 20_000)
+                assert replay.replayed is not None, replay.problem
+                assert replay.replayed.identical, replay.replayed.difference
 
     run_loop(scenario())
 

@@ -42,6 +42,7 @@ from palyra.runtime.judging import Judged, Judging
 from palyra.runtime.working import Interrupted, Working
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.checkpoints import Reversible
+from palyra.tools.remote import PREFIX as WORKERS
 from palyra.tools.remote import RemoteTool
 
 PURE_AT_ONCE = 4
@@ -264,7 +265,7 @@ class ToolFlow:
         # Pages of an artifact are never turned into artifacts again.
         large = len(body) > LARGE_RESULT and tool.spec.name != "artifact.read"
         attestation = Attestation(
-            executor=tool.executor if isinstance(tool, RemoteTool) else "daemon:local",
+            executor=tool.spec.source if tool.spec.source.startswith(WORKERS) else "daemon:local",
             tier=tool.spec.tier,
             policy_version=call.decided.policy_version if call.decided else "",
             input_sha256=sha256(msgspec.json.encode(call.arguments)).hexdigest(),

@@ -21,6 +21,7 @@ from palyra.domain.events import (
     Call,
     FileChange,
     ModelReplied,
+    RunResumed,
     SessionRuled,
     ToolDecided,
     ToolFinished,
@@ -30,7 +31,7 @@ from palyra.domain.events import (
 )
 from palyra.domain.labels import CLEAN
 from palyra.domain.messages import ToolSchema
-from palyra.domain.ports import CallContext
+from palyra.domain.ports import CallContext, InDoubt
 from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.policy.rules import PREFIX
@@ -157,6 +158,10 @@ class StandIn:
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:
         director = self._calls.director
+        doubted = self._doubted(context)
+        if doubted:
+            await director.reach(doubted - 1)
+            raise InDoubt
         finished = director.script.finished(director.head, context.run_id, context.call_id)
         if finished is None:
             return ToolResult(outcome="unknown", text=str(await director.never()))
@@ -165,6 +170,17 @@ class StandIn:
             await director.interrupted(context.run_id, self._last_before(finished))
         await director.reach(finished.seq - 1)
         return self._result(finished.event)
+
+    def _doubted(self, context: CallContext) -> int:
+        """Where it was settled that nobody knew what came of this attempt, though the daemon had not stopped: a worker was lost."""
+        for entry in self._calls.director.script.after(self._calls.director.head, context.run_id):
+            event = entry.event
+            if isinstance(event, RunResumed):
+                return 0
+            if getattr(event, "call_id", "") == context.call_id:
+                about = isinstance(event, ApprovalRequested) and event.about == "in_doubt"
+                return entry.seq if about or isinstance(event, ToolStarted | ToolUndone) else 0
+        return 0
 
     def _last_before(self, finished: Recorded) -> int:
         """Calls that an interrupt ended have their results in one step."""
