@@ -45,7 +45,7 @@ class Echo:
             if "stream" in text:
                 while not self.slow.is_set():
                     emit("text", "word ")
-                    await asyncio.sleep(0.002)  # As fast as a model that is fast.
+                    await asyncio.sleep(0.02)  # As a model writes: fifty words a second.
             await self.slow.wait()
         return Reply(text=f"echo: {text}")
 
