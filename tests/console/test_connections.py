@@ -137,8 +137,9 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(somebody: Person
     expect(card).to_contain_text("connected")
     session, _, _, held = begin(daemon, machine.folder)
     expect(card).to_contain_text("1 of 4 busy")
-    expect(card.get_by_role("list", name="Runs there")).to_contain_text("test.once for this conversation")
-    expect(card.get_by_role("link", name="this conversation")).to_have_attribute("href", f"#/chat/{session}")
+    runs = card.get_by_role("list", name="Runs there")
+    expect(runs).to_contain_text("test.once for go")
+    expect(runs.get_by_role("link", name="go")).to_have_attribute("href", f"#/chat/{session}")
     expect(card).to_contain_text("<img src=x")
     unharmed(page)
     assert "\u202e" not in page.locator("main").inner_text()
@@ -201,9 +202,9 @@ def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_rev
     ] == []
 
 
-def _by_curl(page: Page, _: Path) -> str:
+def _by_curl(page: Page, folder: Path) -> str:
     both = f"{copied(page, 0, 'export')}\n{copied(page, 0, 'completions')}"
-    answer = subprocess.run(["bash", "-ec", both], capture_output=True, timeout=LONGEST_S, check=True).stdout
+    answer = subprocess.run(["bash", "-ec", both], cwd=folder, capture_output=True, timeout=LONGEST_S, check=True).stdout
     return str(json.loads(answer)["choices"][0]["message"]["content"])
 
 
@@ -274,6 +275,26 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
     page.get_by_role("button", name="Command line").click()
     page.get_by_role("link", name="enrol it as a worker").click()
     expect(page.get_by_role("form", name="Enrol")).to_be_visible()
+
+
+def test_over_tls_programs_are_told_to_trust_its_own_authority(browser: Browser, tmp_path: Path) -> None:
+    script = {"*": [{"text": "A garden plan."}]}
+    with start(tmp_path, config="[memory]\nembeddings = false\n[server.tls]\nenabled = true\n", script=script) as secured:
+        (link,) = re.findall(r"https://\S+/login\?\S+", secured.said("Ctrl-C"))
+        # The browser was told nothing of this authority: it looks past that for pages, and keeps none of them.
+        trusting = {"ignore_https_errors": True, "service_workers": "block"}
+        with console_world.person(browser, secured, permissions=["clipboard-read", "clipboard-write"], **trusting) as somebody:
+            page = somebody.tab(link.removeprefix(secured.url))
+            page.get_by_role("textbox", name="Message").wait_for()
+            page.goto(f"{secured.url}/#/connections")
+            page.get_by_role("button", name="Make a token for it").click()
+            expect(page.get_by_text("is shown only now")).to_be_visible()
+            with page.expect_download() as download:
+                page.get_by_role("link", name="palyra-ca.pem").click()
+            download.value.save_as(tmp_path / "palyra-ca.pem")
+            assert _by_curl(page, tmp_path) == "A garden plan."
+            page.get_by_role("button", name="Python", exact=True).click()
+            expect(page.get_by_role("region", name="Python")).to_contain_text('authority="palyra-ca.pem"')
 
 
 def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(somebody: Person) -> None:

@@ -46,7 +46,9 @@ function exported(at: Place, names: Record<string, string>, authority: string): 
 }
 
 const ASK = "What is in this folder?";
-const environment = (at: Place) => ({ PALYRA_URL: at.origin, PALYRA_TOKEN: at.token, ...(at.own ? { PALYRA_CA: AUTHORITY } : {}) });
+const environment = (at: Place, authority = AUTHORITY) => ({ PALYRA_URL: at.origin, PALYRA_TOKEN: at.token, ...(at.own ? { PALYRA_CA: authority } : {}) });
+// Nobody knows in which folder an editor starts its programs.
+const started = (at: Place) => environment(at, `/PATH/TO/${AUTHORITY}`);
 const json = (value: unknown): Snippet => ({ language: "json", text: JSON.stringify(value, null, 2) });
 
 export const PROGRAMS: readonly Program[] = [
@@ -100,12 +102,12 @@ export const PROGRAMS: readonly Program[] = [
     name: "mcp", title: "MCP", scope: "operator", words: "Another agent gives Palyra work, and reads what it knows. Most of them read a file such as .mcp.json.",
     snippets: (at) => [
       { ...json({ mcpServers: { palyra: { type: "http", url: `${at.origin}/mcp`, headers: { Authorization: `Bearer ${at.token}` } } } }), words: "For those that speak HTTP:" },
-      { ...json({ mcpServers: { palyra: { command: "palyra", args: ["mcp", "serve"], env: environment(at) } } }), words: "For those that start a program. As Palyra's own user on its own machine, env can be left out:" },
+      { ...json({ mcpServers: { palyra: { command: "palyra", args: ["mcp", "serve"], env: started(at) } } }), words: "For those that start a program. As Palyra's own user on its own machine, env can be left out:" },
     ],
   },
   {
     name: "acp", title: "Editor (ACP)", scope: "operator", words: "The agent in an editor that speaks the Agent Client Protocol, such as Zed: this goes into its settings. As Palyra's own user on its own machine, env can be left out.",
-    snippets: (at) => [json({ agent_servers: { Palyra: { type: "custom", command: "palyra", args: ["acp"], env: environment(at) } } })],
+    snippets: (at) => [json({ agent_servers: { Palyra: { type: "custom", command: "palyra", args: ["acp"], env: started(at) } } })],
   },
   {
     name: "cli", title: "Command line", scope: "operator", words: "The command palyra on another machine, against this daemon.",

@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { get, post } from "../core/api";
 import { href } from "../core/router";
+import { sessions } from "../core/store";
 import { ago, visible, when } from "../core/words";
 import { restart } from "../settings/daemon";
 import { Code } from "../ui/code";
@@ -50,9 +51,13 @@ export function Running({ calls }: { calls: readonly RunningCall[] }): VNode | n
   if (!calls.length) return null;
   return (
     <ul class="plain-list" aria-label="Runs there">
-      {calls.map((each) => <li key={each.call_id}><code>{visible(each.tool)}</code> for <a href={href("chat", each.session_id)}>this conversation</a> <span class="hint">since {when(each.since_ms)}{each.attempt > 1 ? `, attempt ${each.attempt}` : ""}</span></li>)}
+      {calls.map((each) => <li key={each.call_id}><code>{visible(each.tool)}</code> for <a href={href("chat", each.session_id)}><bdi>{titleOf(each.session_id)}</bdi></a> <span class="hint">since {when(each.since_ms)}{each.attempt > 1 ? `, attempt ${each.attempt}` : ""}</span></li>)}
     </ul>
   );
+}
+
+function titleOf(session: string): string {
+  return visible(sessions.value.find((each) => each.session_id === session)?.title ?? "") || "a conversation";
 }
 
 function Enrolling({ workers, hosts }: { workers: readonly WorkerShown[]; hosts: readonly string[] }): VNode {
