@@ -61,7 +61,9 @@ class Splitter:
 
     def _line_feeds(self, chunk: bytes) -> bytes:
         """CRLF and CR as LF. A CR at the end counts at once; an LF that follows in the next chunk belongs to it."""
-        if self._after_cr and chunk:
+        if not chunk:
+            return chunk
+        if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False
             if not chunk:
