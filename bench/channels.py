@@ -16,7 +16,7 @@ COUNTS = {"discord": 2_200, "slack": 1_800, "telegram": 2_200, "webhook": 2_200,
 PEOPLE = 40
 MESSAGES = 10_000
 CONVERSATIONS = 100
-KILL_EVERY_S = 5.0
+KILL_EVERY_S = 8.0
 LIMIT_S = 3_000.0
 HEAD = (
     "channel",

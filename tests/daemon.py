@@ -171,7 +171,9 @@ def configure(home: Path, *, config: str = "", script: Any = None) -> None:
     (home / "config.toml").write_text(config)
 
 
-def launch(home: Path, workspace: Path, *, env: Mapping[str, str] | None = None, port: int = 0) -> DaemonProcess:
+def launch(
+    home: Path, workspace: Path, *, env: Mapping[str, str] | None = None, port: int = 0, start_s: float = START_S
+) -> DaemonProcess:
     """Start a daemon and wait until it says where it is."""
     (home / "daemon.json").unlink(missing_ok=True)
     output = home / "output.txt"
@@ -186,7 +188,7 @@ def launch(home: Path, workspace: Path, *, env: Mapping[str, str] | None = None,
             stderr=subprocess.STDOUT,
         )
     daemon = DaemonProcess(home, workspace, process, output=output)
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + start_s
     while True:
         try:
             running = json.loads((home / "daemon.json").read_text())
@@ -198,7 +200,7 @@ def launch(home: Path, workspace: Path, *, env: Mapping[str, str] | None = None,
             raise AssertionError(f"the daemon ended with {process.returncode}:\n{daemon.said()}")
         if time.monotonic() > deadline:
             daemon.kill()
-            raise AssertionError(f"the daemon was not there after {START_S} s:\n{daemon.said()}")
+            raise AssertionError(f"the daemon was not there after {start_s} s:\n{daemon.said()}")
         time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
     daemon.url, daemon.token = running["url"], (home / "owner.token").read_text().strip()
     return daemon

@@ -24,6 +24,8 @@ from tests.daemon import DaemonProcess, configure, launch
 from tests.fake_provider import Answer, FakeProvider, Request, Script, openai_chat
 
 _IN_FLIGHT = 3
+# With the libraries of six platforms to load and work waiting, on a machine that is busy.
+_START_S = 60.0
 _SECRETS = ("token", "app_token", "password", "secret")
 _NUMBER = re.compile(r"m(\d+)\b")
 _SETTINGS = """[models]
@@ -150,7 +152,7 @@ async def _storm(folder: Path, counts: dict[str, int], people: int, kill_every_s
             feeds.append(_Feed(name, end, count, numbers, rng))
             tables += _CHANNEL.format(name=name, settings=_written(folder, name, end.settings))
         configure(home, config=_SETTINGS.format(url=provider.url) + tables)
-        daemon = await asyncio.to_thread(launch, home, workspace, port=port)
+        daemon = await asyncio.to_thread(launch, home, workspace, port=port, start_s=_START_S)
         try:
             daemon = await _blow(daemon, feeds, found, rng, port, kill_every_s, limit_s)
         finally:
@@ -209,7 +211,7 @@ async def _kill(
         await asyncio.to_thread(daemon.process.wait)
         found.kills += 1
         try:
-            daemon = await asyncio.to_thread(launch, daemon.home, daemon.workspace, port=port)
+            daemon = await asyncio.to_thread(launch, daemon.home, daemon.workspace, port=port, start_s=_START_S)
         except AssertionError as error:
             found.problems.append(str(error))
             over.set()
