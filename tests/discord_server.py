@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -39,10 +40,12 @@ class Wire:
         text = json.dumps(packet)
         if self.socket.closed:
             return
-        if self._zlib is None:
-            await self.socket.send_str(text)
-        else:
-            await self.socket.send_bytes(self._zlib.compress(text.encode()) + self._zlib.flush(zlib.Z_SYNC_FLUSH))
+        # Who has just left is told the next time: the session keeps it.
+        with suppress(ConnectionResetError):
+            if self._zlib is None:
+                await self.socket.send_str(text)
+            else:
+                await self.socket.send_bytes(self._zlib.compress(text.encode()) + self._zlib.flush(zlib.Z_SYNC_FLUSH))
 
 
 class Server:
@@ -178,7 +181,7 @@ class Server:
 
     async def tell(self, kind: str, data: Json) -> None:
         """An event for every session, whether anybody listens or not."""
-        for session in self.sessions.values():
+        for session in list(self.sessions.values()):
             shown = data
             if "content" in data and not session.intents & CONTENT:
                 shown = {**data, "content": ""}
@@ -187,7 +190,7 @@ class Server:
 
     async def again(self) -> None:
         """The last event once more, as another event."""
-        for session in self.sessions.values():
+        for session in list(self.sessions.values()):
             await self.dispatch(session, session.events[-1]["t"], session.events[-1]["d"])
 
     async def dispatch(self, session: Session, kind: str, data: Json) -> None:
@@ -199,13 +202,13 @@ class Server:
     # --- what it does to the bot --------------------------------------------------------------------------------------
 
     async def drop(self, code: int = 4000) -> None:
-        for session in self.sessions.values():
+        for session in list(self.sessions.values()):
             wire, session.wire = session.wire, None
             if wire is not None:
                 await wire.socket.close(code=code)
 
     async def ask_to_reconnect(self) -> None:
-        for session in self.sessions.values():
+        for session in list(self.sessions.values()):
             if session.wire is not None:
                 await session.wire.send({"op": 7, "d": None})
 

@@ -7,7 +7,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -111,7 +111,9 @@ class FakeSlack:
     async def _send(self, envelope: Json) -> None:
         self.last = envelope
         for wire in self.wires[-1:]:
-            await wire.send_str(json.dumps(envelope))
+            # Who has just left gets it the next time: it was not confirmed.
+            with suppress(ConnectionResetError):
+                await wire.send_str(json.dumps(envelope))
 
     # --- what it does to the bot --------------------------------------------------------------------------------------
 
