@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.common import Table, machine
 
-NAMES = ("runs", "where", "memory", "curves", "stop", "wasm", "sandbox", "queue", "learning", "console", "channels", "transports")
+NAMES = ("runs", "where", "memory", "curves", "stop", "wasm", "sandbox", "queue", "learning", "console", "channels", "transports", "workers")
 
 
 def main() -> None:
