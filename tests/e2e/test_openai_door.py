@@ -16,7 +16,7 @@ from tests import daemon
 from tests.daemon import DaemonProcess
 from tests.e2e.test_images import png
 
-CONFIG = "[limits]\nrequests_per_second = 100000\nanswer_s = 1\n[memory]\nembeddings = false\n"
+CONFIG = "[limits]\nrequests_per_second = 100000\nanswer_s = 1\nstreams = 6\n[memory]\nembeddings = false\n"
 WRITE = {"name": "fs.write", "arguments": {"path": "note.txt", "content": "first\n"}}
 CITIES = [{"name": "get_weather", "arguments": {"city": each}} for each in ("Brno", "Wien")]
 WEATHER = {
@@ -34,6 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
         "weather": [{"text": "I ask you.", "calls": CITIES}, {"text": "sunny in both"}],
         "write": [{"text": "I write it.", "calls": [WRITE]}, {"text": "written"}],
         "fail": [{"fail": {"failure": "auth", "message": "no such key"}}],
+        "hold place": [{"text": ["so ", "far"], "hold": str(folder / "never"), "hold_after": 1}],
         "hold": [{"text": ["so ", "far"], "hold": str(folder / "never"), "hold_after": 1}],
     }
     with daemon.start(folder, config=CONFIG, script=script) as process:
@@ -198,6 +199,26 @@ def test_going_away_ends_the_run_unless_somebody_can_come_back_to_it(served: Dae
     assert ended(served, session_id, run_id) == "run.cancelled"
     reason = tape(served, session_id, "run.cancelled")[0]["reason"]
     assert reason == ("by hand" if named else "the program that asked went away")
+
+
+def test_who_gets_no_place_has_started_nothing(served: DaemonProcess) -> None:
+    asking = [asked_to_hold(served) for _ in range(9)]
+    try:
+        statuses = sorted(each.getresponse().status for each in asking)
+    finally:
+        for each in asking:
+            each.close()
+    assert statuses == [200] * 6 + [429] * 3
+    runs = [each for each in served.get("/v1/sessions?limit=500")["sessions"] if each["title"] == "hold place"]
+    assert len(runs) == 6
+
+
+def asked_to_hold(served: DaemonProcess) -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+    headers = {"Authorization": f"Bearer {served.token}", "Content-Type": "application/json"}
+    body = {"messages": user("hold place"), "stream": True}
+    connection.request("POST", "/v1/chat/completions", json.dumps(body).encode(), headers)
+    return connection
 
 
 def test_images_come_along(served: DaemonProcess, client: OpenAI) -> None:

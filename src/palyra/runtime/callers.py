@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from palyra.domain import ids
+from palyra.domain import hands, ids
 from palyra.domain.errors import Conflict, InvalidInput
 from palyra.domain.events import ClientTool, Earlier, Given
 from palyra.domain.redaction import Redactor
@@ -82,7 +82,7 @@ class Callers:
         if joined is not None:
             # It says something else instead of what its tools gave.
             return await self._join(principal, asked, joined, lambda tx: client_calls.leave(tx, joined))
-        said = Said(given=self._given(asked, fresh=fresh), offered=self._offered(asked))
+        said = Said(given=await self._given(asked, fresh=fresh), offered=self._offered(asked))
         submitted = await self._submit(principal, asked, session_id, submission_id, said)
         return Begun(session_id, submitted.run_id, submitted.seq, _named(asked))
 
@@ -133,11 +133,16 @@ class Callers:
         )
         return await self._gateway.submit(principal, session_id, submission, said=said)
 
-    def _given(self, asked: Asked, *, fresh: bool) -> Given | None:
+    async def _given(self, asked: Asked, *, fresh: bool) -> Given | None:
+        earlier = asked.earlier if fresh else ()
+        if not asked.instructions and not earlier:
+            return None
+        # It may be a whole book: looking through it must not hold everybody up.
+        return await hands.everyday.do(self._clean, asked.instructions, earlier)
+
+    def _clean(self, instructions: str, earlier: tuple[Earlier, ...]) -> Given:
         redact = self._redactor.redact
-        earlier = tuple(Earlier(each.role, redact(each.text)) for each in asked.earlier) if fresh else ()
-        given = Given(instructions=redact(asked.instructions), earlier=earlier)
-        return given if given.instructions or given.earlier else None
+        return Given(instructions=redact(instructions), earlier=tuple(Earlier(each.role, redact(each.text)) for each in earlier))
 
     def _offered(self, asked: Asked) -> tuple[ClientTool, ...]:
         redact, redact_json = self._redactor.redact, self._redactor.redact_json
@@ -163,7 +168,7 @@ class Callers:
                 raise Conflict(f"run {run.run_id} does not wait any more: send the message alone", run_id=run.run_id)
             go_on(tx)
 
-        said = Said(given=self._given(asked, fresh=False), also=also)
+        said = Said(given=await self._given(asked, fresh=False), also=also)
         submission_id = submission_of(principal, asked.key)
         submitted = await self._submit(principal, asked, run.session_id, submission_id, said, "steer")
         return Begun(run.session_id, run.run_id, submitted.seq, _named(asked))

@@ -87,7 +87,8 @@ def _state(turn: Turn) -> int:
     match turn:
         case UserTurn():
             # What is not on the tape yet has no place of its own: its length tells it from what stood there before.
-            return sum(len(event.text) + sum(len(each.text) for each in event.references) for event in turn.inputs)
+            named = (len(event.text) + sum(len(each.text) for each in event.references) for event in turn.inputs)
+            return sum(named) + sum(len(given.text_of(event)) for event in turn.inputs)
         case ModelTurn():
             return sum(call.finished is not None for call in turn.calls)
         case Summary():

@@ -80,7 +80,7 @@ class App:
             call = await self._call(endpoint, path, scope, headers, receive)
             outcome = await endpoint.route.handler(call)
             if isinstance(outcome, Streaming):
-                with place(self.parts, call.token) as ended:
+                with outcome.place or place(self.parts, call.token) as ended:
                     self.parts.metrics.request(label, 200, time.perf_counter() - begun)
                     await self._stream(scope, outcome, receive, send, ended, extra)
                 return

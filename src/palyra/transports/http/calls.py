@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from palyra.tools.catalogue import Catalogue
     from palyra.transports.auth import Access
     from palyra.transports.exposure import Exposure, Listener
-    from palyra.transports.limits import Limits, Streams
+    from palyra.transports.limits import Ending, Limits, Streams
     from palyra.transports.metrics import Metrics
 
 Scope = MutableMapping[str, Any]
@@ -198,6 +199,8 @@ class Streaming:
     headers: Headers = field(default=())
     # Told when the client goes away before the end.
     left: Callable[[], Awaitable[object]] | None = None
+    # The place that is held for it already; else it gets one when it begins.
+    place: "AbstractContextManager[Ending] | None" = None
 
 
 encode = msgspec.json.Encoder().encode

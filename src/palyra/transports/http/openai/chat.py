@@ -1,6 +1,7 @@
 """POST /v1/chat/completions: the agent as a model that answers a chat."""
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from palyra.domain.events import ApprovalRequested
 from palyra.domain.messages import Usage
 from palyra.transports.http.calls import SSE, Answer, Call, Headers, Nothing, Streaming, encode, ok
 from palyra.transports.http.openai import errors, reading
-from palyra.transports.http.openai.following import Answering, HandedCall, follow, whole
+from palyra.transports.http.openai.following import Answering, HandedCall, begin, follow, whole
 from palyra.transports.http.openai.shapes import (
     CachedTokens,
     CalledFunction,
@@ -28,14 +29,12 @@ DONE = b"data: [DONE]\n\n"
 
 
 async def completions(call: Call[Nothing, ChatRequest]) -> Answer | Streaming:
-    asked = reading.chat(call.body, call.headers)
-    begun = await call.parts.callers.begin(call.principal, asked)
+    begun, held = await begin(call, reading.chat)
     if call.body.stream:
         answering = Answering(begun)
-        return Streaming(
-            SSE, _chunks(call, answering), HEARTBEAT, where(answering), left=lambda: call.parts.callers.leave(call.principal, begun)
-        )
-    answering = await whole(call, begun)
+        leave = partial(call.parts.callers.leave, call.principal, begun)
+        return Streaming(SSE, _chunks(call, answering), HEARTBEAT, where(answering), left=leave, place=held)
+    answering = await whole(call, begun, held)
     content = "".join(answering.text)
     calls = [_tool_call(each) for each in answering.calls]
     message = Message(content=content or None if calls else content, tool_calls=calls or UNSET)

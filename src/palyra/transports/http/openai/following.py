@@ -5,7 +5,7 @@ recorded replies say what they were, so that an answer is whole whatever a slow 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import events
+from palyra.domain import events, hands
 from palyra.domain.errors import Conflict, PalyraError, Unavailable
 from palyra.domain.events import (
     ApprovalRequested,
@@ -27,13 +27,15 @@ from palyra.domain.events import (
 )
 from palyra.domain.messages import Usage
 from palyra.journal import approvals
-from palyra.runtime.callers import Begun
+from palyra.runtime.callers import Asked, Begun
 from palyra.transports.http.calls import Call, Parts
 from palyra.transports.http.openai.reading import call_name
 from palyra.transports.http.reading import Gone
-from palyra.transports.http.streams import gone
+from palyra.transports.http.streams import gone, place
+from palyra.transports.limits import Ending
 
 _BETWEEN = "\n\n"
+_LARGE = 256 << 10
 _delta = msgspec.json.Decoder(ModelDelta)
 
 
@@ -198,19 +200,45 @@ def _closable(watching: AsyncIterator[Sequence[tuple[int, bytes]]]) -> AsyncGene
     return cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", watching)
 
 
-async def whole(call: Call[Any, Any], begun: Begun) -> Answering:
+class Held:
+    """A place for an answer that is waited for, held before its run begins: who gets none must not have started anything."""
+
+    def __init__(self, call: Call[Any, Any]) -> None:
+        self._place = place(call.parts, call.token)
+        self._ended = self._place.__enter__()
+
+    def __enter__(self) -> Ending:
+        return self._ended
+
+    def __exit__(self, *_: object) -> None:
+        self._place.__exit__(None, None, None)
+
+
+async def begin(call: Call[Any, Any], read: Callable[[Any, dict[bytes, bytes]], Asked]) -> tuple[Begun, Held]:
+    """Set the run to work that answers. What is large is read beside the event loop."""
+    size = call.headers.get(b"content-length", b"")
+    large = size.isdigit() and int(size) > _LARGE
+    asked = await hands.everyday.do(read, call.body, call.headers) if large else read(call.body, call.headers)
+    held = Held(call)
+    try:
+        return await call.parts.callers.begin(call.principal, asked), held
+    except BaseException:
+        held.__exit__()
+        raise
+
+
+async def whole(call: Call[Any, Any], begun: Begun, held: Held) -> Answering:
     """The whole answer. Who goes away meanwhile ends a run that is nobody else's; who waits too long is told how to come back."""
     parts, answering = call.parts, Answering(begun)
-    with parts.streams.open(call.token.token_id) as ended:
+    with held as ended:
         work = asyncio.create_task(_to_the_end(parts, call.principal, answering))
         left = asyncio.create_task(gone(call.receive))
-        closed = asyncio.create_task(ended.wait())
         try:
-            await asyncio.wait({work, left, closed}, timeout=parts.limits.answer_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, left, ended.future}, timeout=parts.limits.answer_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (work, left, closed):
+            for task in (work, left):
                 task.cancel()
-            await asyncio.wait({work, left, closed})
+            await asyncio.wait({work, left})
     if not work.cancelled():
         work.result()
     elif not left.cancelled():

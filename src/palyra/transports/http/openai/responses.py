@@ -1,6 +1,7 @@
 """POST /v1/responses: the same in OpenAI's newer words, where an answer is a list of items and the next one names the last."""
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -10,7 +11,7 @@ from palyra.domain.messages import Usage
 from palyra.transports.http.calls import SSE, Answer, Call, Nothing, Streaming, encode, ok
 from palyra.transports.http.openai import reading
 from palyra.transports.http.openai.chat import question, where
-from palyra.transports.http.openai.following import Answering, HandedCall, follow, whole
+from palyra.transports.http.openai.following import Answering, HandedCall, begin, follow, whole
 from palyra.transports.http.openai.shapes import CachedTokens, ReasoningTokens, ResponseRequest
 from palyra.transports.http.watching import HEARTBEAT
 
@@ -48,14 +49,12 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 async def create(call: Call[Nothing, ResponseRequest]) -> Answer | Streaming:
-    asked = reading.responses(call.body, call.headers)
-    begun = await call.parts.callers.begin(call.principal, asked)
+    begun, held = await begin(call, reading.responses)
     if call.body.stream:
         answering = Answering(begun)
-        return Streaming(
-            SSE, _events(call, answering), HEARTBEAT, where(answering), left=lambda: call.parts.callers.leave(call.principal, begun)
-        )
-    answering = await whole(call, begun)
+        leave = partial(call.parts.callers.leave, call.principal, begun)
+        return Streaming(SSE, _events(call, answering), HEARTBEAT, where(answering), left=leave, place=held)
+    answering = await whole(call, begun, held)
     response = _response(call, answering, call.parts.clock.now_ms() // 1000)
     answer = ok(response)
     answer.headers = where(answering)
