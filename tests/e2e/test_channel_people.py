@@ -215,6 +215,22 @@ def test_several_identities_are_one_person_and_an_unverified_name_is_nobody(tmp_
     run(scene)
 
 
+def test_a_guest_has_a_budget_of_their_own(tmp_path: Path) -> None:
+    async def scene() -> None:
+        limit = '[budgets.limits.anna]\ntokens = 1\nper = "principal"\nwho = "channel:chat:anna"\n'
+        async with chat(tmp_path, SAY, more=limit) as talk:
+            await talk.pair("anna", "bert")
+            for name in ("anna", "bert", "anna", "bert"):
+                await settled(talk, talk.direct(name, "hello"))
+            first, second = talk.texts("dm-anna")
+            assert first == "answer 1"
+            assert second.startswith("That did not work")
+            assert "anna" in second
+            assert talk.texts("dm-bert") == ["answer 1", "answer 2"]
+
+    run(scene)
+
+
 def test_a_stranger_a_guest_and_the_owner_in_one_group_share_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         (tmp_path / "work").mkdir()
