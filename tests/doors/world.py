@@ -85,7 +85,8 @@ async def opened(folder: Path) -> AsyncIterator[World]:
         await access.open()
         listener = stack.enter_context(listening.bind("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        limits = Limits(requests_per_second=10_000)
+        # Often: curl says nothing of an answer before something of its body has come.
+        limits = Limits(requests_per_second=10_000, heartbeat_s=0.1)
         udp = stack.enter_context(listening.bind_udp("127.0.0.1", 0))
         quic_port = udp.getsockname()[1]
         app = await http_app(inside, access, limits, url, {}, quic_port=quic_port)

@@ -22,12 +22,15 @@ from aioquic.quic.events import (
 from palyra.transports.http.app import App
 from palyra.transports.limits import Limits
 from palyra.transports.quic.bounded import BoundedConnection, BoundedH3
-from palyra.transports.quic.exchange import MOST_UNSENT, Exchange, scope_of
+from palyra.transports.quic.exchange import PIECE, Exchange, scope_of
 
 log = logging.getLogger("palyra.quic")
 
 # The largest frame that has to be whole before it means anything: a request's headers.
 MOST_HEADER_BYTES = 64 << 10
+# What may be on its way without having been acknowledged: of one stream, and of all that have more than a piece there.
+MOST_UNSENT = 256 << 10
+MOST_UNSENT_TOGETHER = 1 << 20
 _KEEP_ALIVE_S = 30.0
 # Less than anybody sees.
 _TOGETHER_S = 0.01
@@ -111,6 +114,14 @@ class Connection(QuicConnectionProtocol):
             self.quic.held[stream_id] -= size
             self._transmit_soon()
 
+    def crowded(self, stream_id: int) -> bool:
+        """Whether a stream has to wait: for itself, or, if it has some on the way, for all of the connection's."""
+        own = self.quic.unsent(stream_id)
+        return own > MOST_UNSENT or (own > PIECE and self._unsent() > MOST_UNSENT_TOGETHER)
+
+    def _unsent(self) -> int:
+        return sum(self.quic.unsent(stream_id) for stream_id in self._exchanges)
+
     def waits(self, exchange: Exchange) -> None:
         self._waiting.add(exchange)
 
@@ -144,7 +155,7 @@ class Connection(QuicConnectionProtocol):
 
     def transmit(self) -> None:
         super().transmit()
-        for exchange in [each for each in self._waiting if self.quic.unsent(each.stream_id) <= MOST_UNSENT // 2]:
+        for exchange in [each for each in self._waiting if not self.crowded(each.stream_id)]:
             self._waiting.discard(exchange)
             exchange.drained()
 

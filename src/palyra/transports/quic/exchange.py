@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("palyra.quic")
 
-# What may wait to be acknowledged for each stream before we wait ourselves; and the size of a piece.
-MOST_UNSENT = 256 << 10
-PIECE = 64 << 10
+PIECE = 16 << 10
 # These belong to a connection, and a stream has none of its own.
 _NOT_HERE = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade"})
 
@@ -111,7 +109,7 @@ class Exchange:
         return self.gone
 
     async def _make_room(self) -> None:
-        while not self.gone and self._connection.quic.unsent(self.stream_id) > MOST_UNSENT:
+        while not self.gone and self._connection.crowded(self.stream_id):
             self._room = asyncio.get_running_loop().create_future()
             self._connection.waits(self)
             await self._room

@@ -21,8 +21,8 @@ from palyra.transports.limits import Limits, seat
 from palyra.transports.quic.bounded import CONNECTION_WINDOW, STREAM_WINDOW
 from palyra.transports.quic.connection import Connection
 
-MOST_CONNECTIONS = 1_024
-MOST_FROM_ONE_PLACE = 64
+MOST_CONNECTIONS = 256
+MOST_FROM_ONE_PLACE = 32
 _IDLE_S = 60.0
 _GRACE_S = 3.0
 
