@@ -83,6 +83,8 @@ async def _pump(streaming: Streaming, send: Send) -> None:
     async with aclosing(streaming.chunks) as chunks:
         async for chunk in chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            # Nothing that was sent is held while nothing happens.
+            chunk = b""
 
 
 async def gone(receive: Receive) -> None:

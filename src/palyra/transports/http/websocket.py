@@ -71,6 +71,8 @@ class Conversation:
             async for batch in source:
                 for number, wire in batch:
                     await self._send({"type": "websocket.send", "text": _framed(number, wire)})
+                # Nothing that was sent is held while nothing happens.
+                batch, wire = (), b""
 
     async def _listen(self) -> None:
         while True:
