@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests import console_channels, console_life
+from tests import console_channels, console_connections, console_life
 from tests.console_health import incident, task
 from tests.daemon import DaemonProcess
 
@@ -59,7 +59,7 @@ def furnish(home: Path) -> str:
     """What a home has before its daemon starts; gives its config."""
     home.mkdir(mode=0o700)
     (home / "prices.toml").write_text(_PRICES)
-    return _CONFIG.format(script=home / "script.json")
+    return _CONFIG.format(script=home / "script.json") + console_connections.CONFIG
 
 
 def script() -> dict[str, Any]:
@@ -78,6 +78,7 @@ def script() -> dict[str, Any]:
     return {
         "*": [turn(text="Done.")],
         **console_life.script(),
+        **console_connections.script(),
         "Is the rotation of my beds right?": [
             turn(text="I look at the plan.", reasoning="The beds are in a file; read it first.", calls=[beds]),
             turn(text=_ANSWER),
@@ -195,6 +196,7 @@ PAGES: dict[str, Scene] = {
     "memory": _at("memory", ".remembered"),
     **console_life.PAGES,
     **console_channels.PAGES,
+    **console_connections.PAGES,
     "policies": _at("policies", "table[aria-label='Who can do what'] tbody tr"),
     "policy-editor": _at("policies/files", ".editor", _policy),
     "skills": _at("skills", ".card"),
