@@ -4,12 +4,12 @@ Run as `python -m tests.crash.recorded_crashes FOLDER TRACES`.
 """
 
 import json
-import os
 import random
 import sys
 from pathlib import Path
 
-from tests.crash.harness import child, prepare
+from tests.crash.forking import killed, ready_to_fork
+from tests.crash.harness import child, live, prepare
 from tests.crash.scenarios import SCENARIOS, recorded
 
 KILLS = 5
@@ -22,6 +22,12 @@ def main(root: Path, traces: Path) -> None:
     left = []
     scenarios = {name: (make(), KILLS) for name, make in SCENARIOS.items()}
     scenarios |= {f"trace{number}": (recorded(traces, number), KILLS_OF_A_TRACE) for number in range(3)}
+
+    async def once() -> None:
+        for name, (scenario, _) in scenarios.items():
+            await live(prepare(root / "warm" / name, scenario), scenario)
+
+    ready_to_fork(once)
     for name, (scenario, kills) in scenarios.items():
         whole = prepare(root / name, scenario)
         status, report = child(whole, scenario, 0)
@@ -30,7 +36,7 @@ def main(root: Path, traces: Path) -> None:
         for point in sorted(rng.sample(range(2, report["points"]), kills)):
             folder = prepare(root / f"{name}-{point}", scenario)
             status, _ = child(folder, scenario, point)
-            if os.WIFSIGNALED(status):
+            if killed(status):
                 status, _ = child(folder, scenario, 0)
             assert status == 0, f"{name} was not finished after a kill at {point}"
             left.append(str(folder))

@@ -1,14 +1,10 @@
 """Kills the daemon at every point of putting sessions away and of bringing one back, starts it again, and says what it found.
 
-Run as `python -m tests.crash.retention_harness FOLDER`. The sessions are made once; each try begins with a copy. A point is the
-moment before or after a commit or a file operation. Whatever it was, the journal verifies and every session reads as it did.
+Run as `python -m tests.crash.retention_harness FOLDER`. How daemons are ended and started again: see `forking`. Whatever the point
+was, the journal verifies and every session reads as it did.
 """
 
-import asyncio
 import json
-import os
-import shutil
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -18,7 +14,7 @@ from palyra.domain.ids import OWNER
 from palyra.journal import segments, sqlite_files
 from palyra.models.scripted import Turn
 from palyra.runtime.retention import DAY_MS
-from tests.crash.harness import Points, arm
+from tests.crash.forking import Copies, Points, arm, ready_to_fork, told
 from tests.crash.scenarios import PERMIT_ALL, call
 from tests.inprocess import daemon, entries, finished, say, session
 
@@ -32,17 +28,7 @@ TURNS: dict[str, Sequence[Turn]] = {
 Report = dict[str, Any]
 
 
-class Late(Points):
-    """Counts only from when it is told to: what a start does is tried elsewhere."""
-
-    on = False
-
-    def reach(self) -> None:
-        if self.on:
-            super().reach()
-
-
-async def make(folder: Path, points: Late) -> Report:
+async def make(folder: Path, points: Points) -> Report:
     async with daemon(folder, TURNS, SETTINGS) as d:
         for key in KEYS:
             where = await session(d, key=key)
@@ -58,7 +44,7 @@ async def _read(d: Any, key: str) -> list[str]:
     return [f"{entry.position} {entry.hash} {bytes(entry.event).decode()}" for entry in await entries(d, where.session_id)]
 
 
-async def go(folder: Path, points: Late) -> Report:
+async def go(folder: Path, points: Points) -> Report:
     """Put both away, and bring one back."""
     async with daemon(folder, TURNS, SETTINGS) as d:
         where = await session(d, key=KEYS[0])
@@ -69,7 +55,7 @@ async def go(folder: Path, points: Late) -> Report:
         return {}
 
 
-async def look(folder: Path, points: Late) -> Report:
+async def look(folder: Path, points: Points) -> Report:
     """Finish what was begun, and see whether all is there."""
     begun = sqlite_files.inspect(folder / "home/journal.db")
     async with daemon(folder, TURNS, SETTINGS) as d:
@@ -83,48 +69,48 @@ async def look(folder: Path, points: Late) -> Report:
     return {"tapes": tapes, "problems": [*bad, *left, *partial]}
 
 
-def child(folder: Path, work: Callable[[Path, Late], Coroutine[Any, Any, Report]], die_at: int = 0) -> tuple[int, Report]:
-    report = folder / "report.json"
-    report.unlink(missing_ok=True)
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(CHILD_SECONDS)
-            points = Late(die_at)
-            arm(points)
-            segments.SLICE = 8
-            done = asyncio.run(work(folder, points))
-            report.write_text(json.dumps({**done, "points": points.count}))
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    return status, json.loads(report.read_text()) if report.exists() else {}
+def child(
+    folder: Path, work: Callable[[Path, Points], Coroutine[Any, Any, Report]], copies: Copies | None = None
+) -> tuple[int, Report]:
+    """Points count only from when the work says so: what a start does is tried elsewhere."""
+
+    async def armed() -> Report:
+        points = Points(stops=copies is not None, on=False)
+        arm(points)
+        return {**await work(folder, points), "points": points.count}
+
+    return told(folder / "report.json", armed, CHILD_SECONDS, copies.keep if copies is not None else None)
+
+
+def prepared(folder: Path) -> Path:
+    for part in ("home/policies", "work"):
+        (folder / part).mkdir(parents=True)
+    (folder / "home/policies/all.cedar").write_text(PERMIT_ALL)
+    return folder
 
 
 def main(root: Path) -> None:
-    made = root / "made"
-    for part in ("home/policies", "work"):
-        (made / part).mkdir(parents=True)
-    (made / "home/policies/all.cedar").write_text(PERMIT_ALL)
-    status, before = child(made, make)
+    segments.SLICE = 8
+
+    async def once() -> None:
+        warm = prepared(root / "warm")
+        for work in (make, go, look):
+            await work(warm, Points(on=False))
+
+    ready_to_fork(once)
+    place = prepared(root / "place")
+    status, before = child(place, make)
     assert status == 0, "the sessions could not be made"
-    whole = root / "whole"
-    shutil.copytree(made, whole)
-    status, done = child(whole, go)
+    copies = Copies(place, root / "copies")
+    status, done = child(place, go, copies)
     assert status == 0, "it does not even work without a crash"
-    failures: dict[int, Any] = {}
-    for point in range(1, done["points"] + 1):
-        folder = root / str(point)
-        shutil.copytree(made, folder)
-        status, _ = child(folder, go, point)
-        died = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        status, found = child(folder, look)
-        if not died or status != 0 or found["problems"] or found["tapes"] != before["tapes"]:
-            failures[point] = [died, status, found.get("problems"), found.get("tapes") == before["tapes"]]
-        shutil.rmtree(folder)
-    sys.stdout.write(json.dumps({"points": done["points"], "failures": failures}) + "\n")
+    assert copies.points == done["points"], "it went on where it was to stop"
+    failures: dict[str, Any] = {}
+    for point in copies.each():
+        status, found = child(place, look)
+        if status != 0 or found["problems"] or found["tapes"] != before["tapes"]:
+            failures[point] = [status, found.get("problems"), found.get("tapes") == before["tapes"]]
+    sys.stdout.write(json.dumps({"points": done["points"], "states": copies.states, "failures": failures}) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,12 @@
 """Kills the daemon at every point of a rewind, starts it again, and says what it found.
 
-Run as `python -m tests.crash.rewind_harness FOLDER`. A session that has changed files is made once; each try begins with a copy of
-it. A point is the moment before or after a commit or a file operation. What comes back must be the old state or the new one.
+Run as `python -m tests.crash.rewind_harness FOLDER HOW`. A session that has changed files is made once; each try begins with a copy
+of it. How daemons are ended and started again: see `forking`. What comes back must be the old state or the new one.
 """
 
-import asyncio
 import json
-import os
 import random
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -20,7 +17,7 @@ from palyra.journal import sqlite_files, travels
 from palyra.models.scripted import ScriptedModel
 from palyra.runtime.rewind import Rewind
 from palyra.runtime.undo import Undo
-from tests.crash.harness import Points, _around, arm
+from tests.crash.forking import FILES, Copies, Points, arm, killed, ready_to_fork, told
 from tests.crash.scenarios import PERMIT_ALL
 from tests.inprocess import daemon, entries, session
 from tests.time_travelling import delete, do, obedient, patch, tree, write
@@ -30,6 +27,12 @@ KEY = "rewound"
 DOUBLE_CRASHES = 10
 CHILD_SECONDS = 60
 Report = dict[str, Any]
+
+
+def prepared(folder: Path) -> Path:
+    (folder / "home/policies").mkdir(parents=True)
+    (folder / "home/policies/test.cedar").write_text(PERMIT_ALL)
+    return folder
 
 
 def shown(folder: Path) -> dict[str, list[Any]]:
@@ -67,26 +70,17 @@ async def go(folder: Path, model: ScriptedModel, how: str, made: Report) -> Repo
         return {"files": shown(folder)}
 
 
-def child(folder: Path, work: Callable[[], Coroutine[Any, Any, Report]], die_at: int = 0) -> tuple[int, Report]:
+def child(
+    folder: Path, work: Callable[[], Coroutine[Any, Any, Report]], die_at: int = 0, copies: Copies | None = None
+) -> tuple[int, Report]:
     """Fork a daemon that does something; its exit status and what it reported."""
-    report = folder / "report.json"
-    report.unlink(missing_ok=True)
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(CHILD_SECONDS)
-            points = Points(die_at)
-            arm(points)
-            for name in ("rmdir", "mkdir"):
-                setattr(os, name, _around(points, getattr(os, name)))
-            done = asyncio.run(work())
-            report.write_text(json.dumps({**done, "points": points.count}))
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    return status, json.loads(report.read_text()) if report.exists() else {}
+
+    async def armed() -> Report:
+        points = Points(die_at, stops=copies is not None)
+        arm(points, (*FILES, "rmdir", "mkdir"))
+        return {**await work(), "points": points.count}
+
+    return told(folder / "report.json", armed, CHILD_SECONDS, copies.keep if copies is not None else None)
 
 
 class Tries:
@@ -94,9 +88,7 @@ class Tries:
 
     def __init__(self, root: Path, how: str) -> None:
         self._root, self._how = root, how
-        self.folder = root / "daemon"
-        (self.folder / "home/policies").mkdir(parents=True)
-        (self.folder / "home/policies/test.cedar").write_text(PERMIT_ALL)
+        self.folder = prepared(root / "daemon")
         status, self.made = child(self.folder, lambda: make(self.folder, obedient()))
         assert status == 0, "the session could not even be made"
         shutil.copytree(self.folder, root / "kept")
@@ -105,25 +97,30 @@ class Tries:
         shutil.rmtree(self.folder)
         shutil.copytree(self._root / "kept", self.folder)
 
-    def _go(self, die_at: int) -> tuple[int, Report]:
-        return child(self.folder, lambda: go(self.folder, obedient(), self._how, self.made), die_at)
+    def _go(self, die_at: int, copies: Copies | None = None) -> tuple[int, Report]:
+        return child(self.folder, lambda: go(self.folder, obedient(), self._how, self.made), die_at, copies)
 
-    def whole(self) -> int:
+    def whole(self, copies: Copies) -> int:
         """Without a crash: how many points there are."""
         self._fresh()
-        status, report = self._go(0)
+        status, report = self._go(0, copies)
         assert status == 0, "it does not even work without a crash"
         assert report["files"] == self.made["new"]
         return int(report["points"])
 
-    def crashed(self, die_at: int, again_at: int = 0) -> list[str]:
+    def crashed(self, die_at: int, again_at: int) -> list[str]:
+        """Killed twice: also while it is being taken back, or while nothing was to be done any more."""
         self._fresh()
         status, _ = self._go(die_at)
-        if not os.WIFSIGNALED(status):
+        if not killed(status):
             return [f"it did not die but ended with status {status}"]
-        if again_at:
-            # Also while it is being taken back, or while nothing was to be done any more.
-            child(self.folder, lambda: look(self.folder, obedient()), again_at)
+        status, _ = child(self.folder, lambda: look(self.folder, obedient()), again_at)
+        if status != 0 and not killed(status):
+            return [f"the daemon that was to die again ended with status {status}"]
+        return self.judged()
+
+    def judged(self) -> list[str]:
+        """Start from what a crash left, and look."""
         status, found = child(self.folder, lambda: look(self.folder, obedient()))
         if status != 0:
             return [f"the daemon did not start again: status {status}"]
@@ -146,17 +143,22 @@ class Tries:
 
 
 def main(root: Path, how: str) -> None:
+    async def once() -> None:
+        warm = prepared(root / "warm")
+        await go(warm, obedient(), how, await make(warm, obedient()))
+        await look(warm, obedient())
+
+    ready_to_fork(once)
     tries = Tries(root, how)
-    last = tries.whole()
+    copies = Copies(tries.folder, root / "copies")
+    last = tries.whole(copies)
+    assert copies.points == last, "it went on where it was to stop"
+    failures = {point: found for point in copies.each() if (found := tries.judged())}
     rng = random.Random(7)
-    plan = [(point, 0) for point in range(1, last + 1)]
-    plan += [(rng.randint(1, last), rng.randint(1, last // 2)) for _ in range(DOUBLE_CRASHES)]
-    failures = {}
-    for die_at, again_at in plan:
-        found = tries.crashed(die_at, again_at)
-        if found:
-            failures[f"{die_at}-{again_at}"] = found
-    sys.stdout.write(json.dumps({"points": last, "tries": len(plan), "failures": failures}) + "\n")
+    twice = [(rng.randint(1, last), rng.randint(1, last // 2)) for _ in range(DOUBLE_CRASHES)]
+    failures |= {f"{die_at}-{again_at}": found for die_at, again_at in twice if (found := tries.crashed(die_at, again_at))}
+    result = {"points": last, "states": copies.states, "tries": last + DOUBLE_CRASHES, "failures": failures}
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

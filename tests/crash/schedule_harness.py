@@ -1,13 +1,10 @@
 """Kills the daemon before and after every commit while a schedule fires, starts it again, and counts what came of it.
 
-Run as `python -m tests.crash.schedule_harness FOLDER`. As in `harness`, everything is imported once and each daemon is a forked
-child.
+Run as `python -m tests.crash.schedule_harness FOLDER`. How daemons are ended and started again: see `forking`.
 """
 
 import asyncio
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,7 @@ from palyra.journal.database import Tx
 from palyra.runtime.schedule_steps import derived_id
 from palyra.runtime.schedule_verbs import NewSchedule
 from tests.clocks import HeldClock
-from tests.crash.harness import Points, arm
+from tests.crash.forking import Copies, Points, arm, killed, ready_to_fork, told
 from tests.scheduling import moment, settle, timed
 
 BEFORE = moment("2026-11-16T08:59")
@@ -29,49 +26,31 @@ _CHILD_SECONDS = 30
 _SETTINGS = "[memory]\nembeddings = false\n"
 
 
-class Armed(Points):
-    """Counts from the moment when the clock strikes."""
+def child(folder: Path, die_at: int = 0, copies: Copies | None = None) -> tuple[int, dict[str, Any]]:
+    """A daemon that lives until everything is quiet, or dies at a point. They count from the moment when the clock strikes."""
 
-    striking = False
+    async def work() -> dict[str, Any]:
+        points = Points(die_at, stops=copies is not None, on=False)
+        arm(points)
+        return await _live(folder, points)
 
-    def reach(self) -> None:
-        if self.striking:
-            super().reach()
-
-
-def child(folder: Path, die_at: int) -> tuple[int, dict[str, Any]]:
-    """A daemon that lives until everything is quiet, or dies at a point."""
-    report = folder / "report.json"
-    report.unlink(missing_ok=True)
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(_CHILD_SECONDS)
-            points = Armed(die_at)
-            arm(points)
-            report.write_text(json.dumps(asyncio.run(_live(folder, points))))
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    return status, json.loads(report.read_text()) if report.exists() else {}
+    return told(folder / "report.json", work, _CHILD_SECONDS, copies.keep if copies is not None else None)
 
 
-async def _live(folder: Path, points: Armed) -> dict[str, Any]:
+async def _live(folder: Path, points: Points) -> dict[str, Any]:
     again = (folder / "home/journal.db").exists()
     clock = HeldClock(DUE + 2_000 if again else BEFORE)
-    points.striking = again
+    points.on = again
     async with timed(folder, clock, settings=_SETTINGS) as d:
         if not again:
             new = NewSchedule(text="look around", when="0 9 * * *", zone="Europe/Vienna")
             await d.timekeeping.schedules.add(OWNER, new, SCHEDULE)
             await settle(d)
-            points.striking = True
+            points.on = True
             clock.advance(DUE - BEFORE + 1_000)
             await asyncio.sleep(0)
         await settle(d)
-        points.striking = False
+        points.on = False
         return {"points": points.count, **await d.db.read(_found)}
 
 
@@ -91,19 +70,25 @@ def _found(tx: Tx) -> dict[str, Any]:
 WANTED = {"firings": [[DUE, "done"]], "runs": [[SCHEDULE, "done"]], "accepted": 1, "inputs": 1, "completed": 1}
 
 
-def try_crash(root: Path, die_at: tuple[int, ...]) -> list[str]:
-    folder = root / "-".join(map(str, die_at))
+def crashed(folder: Path, die_at: tuple[int, ...]) -> list[str]:
+    """Killed at these points one after another."""
     folder.mkdir()
     for point in die_at:
         status, report = child(folder, point)
-        if not os.WIFSIGNALED(status):
-            break
-        if os.WTERMSIG(status) != signal.SIGKILL:
-            return [f"died of signal {os.WTERMSIG(status)}"]
-    else:
-        status, report = child(folder, 0)
-    if status != 0:
-        return [f"the daemon that recovered ended with status {status}"]
+        if status == 0:
+            return judged(folder, report)
+        if not killed(status):
+            return [f"ended with status {status}"]
+    return recovered(folder)
+
+
+def recovered(folder: Path) -> list[str]:
+    """Start from what a crash left, let it finish, and look."""
+    status, report = child(folder)
+    return judged(folder, report) if status == 0 else [f"the daemon that recovered ended with status {status}"]
+
+
+def judged(folder: Path, report: dict[str, Any]) -> list[str]:
     found = {name: report[name] for name in WANTED}
     problems = [] if found == WANTED else [f"{found} instead of {WANTED}"]
     verified = sqlite_files.inspect(folder / "home/journal.db")
@@ -111,16 +96,21 @@ def try_crash(root: Path, die_at: tuple[int, ...]) -> list[str]:
 
 
 def main(root: Path) -> None:
-    whole = root / "whole"
-    whole.mkdir()
-    status, report = child(whole, 0)
+    warm, place = root / "warm", root / "whole"
+    warm.mkdir()
+    place.mkdir()
+    ready_to_fork(lambda: _live(warm, Points(on=False)))
+    copies = Copies(place, root / "copies")
+    status, report = child(place, copies=copies)
     assert status == 0, "it does not even fire without a crash"
     last = report["points"]
-    tries: list[tuple[int, ...]] = [(point,) for point in range(1, last + 1)]
+    assert copies.points == last, "it went on where it was to stop"
+    failures = {point: found for point in copies.each() if (found := recovered(place))}
     # And again, while it recovers.
-    tries += [(point, 1 + point % 7) for point in range(1, last + 1, 4)]
-    failures = {"-".join(map(str, die_at)): found for die_at in tries if (found := try_crash(root, die_at))}
-    sys.stdout.write(json.dumps({"points": last, "tries": len(tries), "failures": failures}) + "\n")
+    twice = [(point, 1 + point % 7) for point in range(1, last + 1, 4)]
+    failures |= {f"{first}-{then}": found for first, then in twice if (found := crashed(root / f"{first}-{then}", (first, then)))}
+    result = {"points": last, "states": copies.states, "tries": last + len(twice), "failures": failures}
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

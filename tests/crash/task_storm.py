@@ -22,11 +22,14 @@ from palyra.journal.sqlite import Sqlite
 from palyra.journal.tasks import PRIORITIES, Task
 from palyra.runtime.clock import Clock
 from palyra.runtime.tasks import Step, Tasks
+from tests.crash.forking import fork
 
 LEASE_MS = 600
 KINDS = ("least", "most", "exact")
 _LIMIT = 16
 _BATCH = 5_000
+# The storm has its own limit; this only ends workers whose storm is gone.
+_WORKER_SECONDS = 3_600
 
 
 @dataclass
@@ -90,15 +93,7 @@ async def _fill(journal: Path, count: int) -> None:
 
 def _fork(folder: Path, number: int) -> int:
     sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            asyncio.run(_work(folder, number))
-            code = 0
-        finally:
-            os._exit(code)
-    return pid
+    return fork(lambda: _work(folder, number), _WORKER_SECONDS)
 
 
 async def _work(folder: Path, number: int) -> None:

@@ -8,7 +8,7 @@ from tests.crash.everywhere import crash_everywhere
 from tests.crash.scenarios import SCENARIOS
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_survives_a_kill_at_every_point(name: str, tmp_path: Path) -> None:
-    crash_everywhere(name, tmp_path, 20)
+    crash_everywhere(tmp_path, 20, "tests.crash.harness", name)

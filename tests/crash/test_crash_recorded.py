@@ -8,8 +8,8 @@ from tests.crash.everywhere import crash_everywhere
 from tests.material import material
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", range(3))
 def test_a_recorded_run_survives_a_kill_at_every_point(number: int, tmp_path: Path) -> None:
     path = next(material("traces").glob("*.json"))
-    crash_everywhere(f"{path}#{number}", tmp_path, 20)
+    crash_everywhere(tmp_path, 20, "tests.crash.harness", f"{path}#{number}")

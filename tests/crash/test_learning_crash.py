@@ -1,6 +1,6 @@
 """A daemon that is killed at every commit and file operation of accepting and rolling back has the old or the new afterwards.
 
-The test runs this file as a program of its own: there everything is imported once and each life is a forked child.
+The test runs this file as a program of its own. How daemons are ended and started again: see `forking`.
 """
 
 import asyncio
@@ -8,8 +8,6 @@ import json
 import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,19 +15,17 @@ from typing import Any
 
 import pytest
 
-import palyra.parts.ground
 from palyra.app import Daemon
 from palyra.domain.ids import OWNER
 from palyra.domain.learning import STATES
 from palyra.journal import sqlite_files
-from palyra.journal.database import Database
 from palyra.models.scripted import ScriptedModel, Turn
 from palyra.runtime.answers import Answer
 from tests import faults
-from tests.crash.harness import Points
+from tests.crash.everywhere import crash_everywhere
+from tests.crash.forking import Copies, Points, arm, forked, killed, ready_to_fork
 from tests.crash.scenarios import call
 from tests.inprocess import daemon, finished, say, session
-from tests.material import ROOT
 
 DOUBLE_CRASHES = 8
 _CHILD_SECONDS = 60
@@ -145,7 +141,7 @@ async def seen(d: Daemon) -> State:
     }
 
 
-async def live(folder: Path, report: Path, points: Points) -> None:
+async def live(folder: Path, report: Path) -> None:
     """Say what is there, go on with the steps behind those that were done, and say so after each."""
     say_to = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     plan, last = steps(), (folder / "last").read_text()
@@ -170,52 +166,33 @@ def lines(report: Path) -> list[dict[str, Any]]:
 # --- dying ------------------------------------------------------------------------------------------------------------
 
 
-def child(folder: Path, die_at: int, report: Path) -> int:
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(_CHILD_SECONDS)
-            points = Points(die_at)
-            arm(points)
-            asyncio.run(live(folder, report, points))
-            (folder / "points").write_text(str(points.count))
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(pid, 0)[1]
-
-
-def arm(points: Points) -> None:
-    class Mortal(Database):
-        def _commit(self, batch: list[Any]) -> None:
-            points.reach()
-            super()._commit(batch)
-            points.reach()
-
-    setattr(palyra.parts.ground, "Database", Mortal)  # noqa: B010  a name that the module only imports
-    for name in _OPERATIONS:
-        setattr(os, name, _around(points, getattr(os, name)))
-
-
-def _around(points: Points, real: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapped(*arguments: Any, **named: Any) -> Any:
+def child(folder: Path, die_at: int = 0, copies: Copies | None = None) -> int:
+    async def work() -> None:
+        points = Points(die_at, stops=copies is not None)
         # Before is enough: after one is before the next.
-        if any(place in str(arguments[0]) for place in _PLACES):
-            points.reach()
-        return real(*arguments, **named)
+        arm(points, _OPERATIONS, lambda name, arguments: any(place in str(arguments[0]) for place in _PLACES), after=False)
+        await live(folder, folder / "report")
+        (folder / "points").write_text(str(points.count))
 
-    return wrapped
+    return forked(work, _CHILD_SECONDS, copies.keep if copies is not None else None)
 
 
-def problems(root: Path, die_at: tuple[int, ...]) -> list[str]:
+def crashed(root: Path, die_at: tuple[int, ...]) -> list[str]:
+    """Killed at these points one after another."""
     folder = root / "-".join(map(str, die_at))
     shutil.copytree(root / "begin", folder)
-    report = folder / "report"
     for point in die_at:
-        if not os.WIFSIGNALED(child(folder, point, report)):
+        if (status := child(folder, point)) == 0:
             break
-    if (status := child(folder, 0, report)) != 0:
+        if not killed(status):
+            return [f"the daemon that was to die ended with status {status}"]
+    return problems(folder)
+
+
+def problems(folder: Path) -> list[str]:
+    """Start from what a crash left, let it finish, and look."""
+    report = folder / "report"
+    if (status := child(folder)) != 0:
         return [f"the daemon that came back ended with status {status}"]
     states = [state for _, state in steps()]
     found, done = [], 0
@@ -227,32 +204,35 @@ def problems(root: Path, die_at: tuple[int, ...]) -> list[str]:
     if lines(report)[-1].get("end") != states[-1]:
         found.append(f"at the end there is {lines(report)[-1]}")
     verified = sqlite_files.inspect(folder / "home/journal.db")
-    shutil.rmtree(folder)
     return found if verified.ok else [*found, f"the chain is broken: {verified.bad}"]
 
 
 def main(root: Path) -> None:
     (root / "begin").mkdir()
-    asyncio.run(begin(root / "begin"))
-    shutil.copytree(root / "begin", root / "whole")
-    assert child(root / "whole", 0, root / "whole/report") == 0, "it does not even run without a crash"
-    last = int((root / "whole/points").read_text())
+
+    async def once() -> None:
+        await begin(root / "begin")
+        shutil.copytree(root / "begin", root / "warm")
+        await live(root / "warm", root / "warm/report")
+
+    ready_to_fork(once)
+    place = root / "whole"
+    shutil.copytree(root / "begin", place)
+    copies = Copies(place, root / "copies")
+    assert child(place, copies=copies) == 0, "it does not even run without a crash"
+    last = int((place / "points").read_text())
+    assert copies.points == last, "it went on where it was to stop"
+    failures = {point: wrong for point in copies.each() if (wrong := problems(place))}
     rng = random.Random(7)
-    tries: list[tuple[int, ...]] = [(point,) for point in range(1, last + 1)]
-    tries += [(rng.randint(1, last), rng.randint(1, last)) for _ in range(DOUBLE_CRASHES)]
-    failures = {"-".join(map(str, each)): wrong for each in tries if (wrong := problems(root, each))}
-    sys.stdout.write(json.dumps({"points": last, "tries": len(tries), "failures": failures}) + "\n")
+    twice = [(rng.randint(1, last), rng.randint(1, last)) for _ in range(DOUBLE_CRASHES)]
+    failures |= {"-".join(map(str, each)): wrong for each in twice if (wrong := crashed(root, each))}
+    result = {"points": last, "states": copies.states, "tries": last + DOUBLE_CRASHES, "failures": failures}
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
 @pytest.mark.timeout(600)
 def test_killed_anywhere_in_accepting_applying_or_rolling_back_leaves_the_old_or_the_new(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", __name__, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=580, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert result["failures"] == {}, f"{len(result['failures'])} of {result['tries']} failed"
-    assert result["points"] >= 40, "too few points were tried to mean anything"
+    crash_everywhere(tmp_path, 40, __name__)
 
 
 if __name__ == "__main__":

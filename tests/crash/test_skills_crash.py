@@ -1,15 +1,12 @@
 """A daemon that is killed at every commit and file operation of an install, an update, a removal has the old or the new afterwards.
 
-The test runs this file as a program of its own: there everything is imported once and each life is a forked child.
+The test runs this file as a program of its own. How daemons are ended and started again: see `forking`.
 """
 
-import asyncio
 import json
 import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,16 +14,14 @@ from typing import Any
 
 import pytest
 
-import palyra.parts.ground
 from palyra.app import Daemon
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.journal import sqlite_files
-from palyra.journal.database import Database
 from palyra.models.scripted import Turn
 from palyra.runtime.shelf import Publisher
-from tests.crash.harness import Points
+from tests.crash.everywhere import crash_everywhere
+from tests.crash.forking import Copies, Points, arm, forked, killed, ready_to_fork
 from tests.inprocess import body, daemon, entries
-from tests.material import ROOT
 
 DOUBLE_CRASHES = 12
 _CHILD_SECONDS = 60
@@ -111,57 +106,40 @@ def lines(report: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
 
 
-def child(root: Path, folder: Path, die_at: int, report: Path) -> int:
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(_CHILD_SECONDS)
-            points = Points(die_at)
-            arm(points)
-            asyncio.run(live(root, folder, report))
-            (folder / "points").write_text(str(points.count))
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(pid, 0)[1]
-
-
-def arm(points: Points) -> None:
-    class Mortal(Database):
-        def _commit(self, batch: list[Any]) -> None:
-            points.reach()
-            super()._commit(batch)
-            points.reach()
-
-    setattr(palyra.parts.ground, "Database", Mortal)  # noqa: B010  a name that the module only imports
-    for name in _OPERATIONS:
-        setattr(os, name, _around(points, getattr(os, name), name))
-
-
-def _around(points: Points, real: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def wrapped(*arguments: Any, **named: Any) -> Any:
-        # Only what touches skills: a path below their folder, or what has none (a descriptor).
-        where = str(arguments[0])
-        counts = "/skills" in where or name in ("fsync", "unlink", "rmdir")
-        if name == "open" and (len(arguments) < 2 or not arguments[1] & os.O_CREAT):
-            counts = False
+def child(root: Path, folder: Path, die_at: int = 0, copies: Copies | None = None) -> int:
+    async def work() -> None:
+        points = Points(die_at, stops=copies is not None)
         # Before is enough: after one is before the next.
-        if counts:
-            points.reach()
-        return real(*arguments, **named)
+        arm(points, _OPERATIONS, touches_skills, after=False)
+        await live(root, folder, folder / "report")
+        (folder / "points").write_text(str(points.count))
 
-    return wrapped
+    return forked(work, _CHILD_SECONDS, copies.keep if copies is not None else None)
 
 
-def problems(root: Path, die_at: tuple[int, ...]) -> list[str]:
+def touches_skills(name: str, arguments: tuple[Any, ...]) -> bool:
+    """A path below their folder, or what has none (a descriptor)."""
+    if name == "open" and (len(arguments) < 2 or not arguments[1] & os.O_CREAT):
+        return False
+    return "/skills" in str(arguments[0]) or name in ("fsync", "unlink", "rmdir")
+
+
+def crashed(root: Path, die_at: tuple[int, ...]) -> list[str]:
+    """Killed at these points one after another."""
     folder = root / "-".join(map(str, die_at))
     shutil.copytree(root / "begin", folder)
-    report = folder / "report"
     for point in die_at:
-        if not os.WIFSIGNALED(child(root, folder, point, report)):
+        if (status := child(root, folder, point)) == 0:
             break
-    if (status := child(root, folder, 0, report)) != 0:
+        if not killed(status):
+            return [f"the daemon that was to die ended with status {status}"]
+    return problems(root, folder)
+
+
+def problems(root: Path, folder: Path) -> list[str]:
+    """Start from what a crash left, let it finish, and look."""
+    report = folder / "report"
+    if (status := child(root, folder)) != 0:
         return [f"the daemon that came back ended with status {status}"]
     states = [OTHER, *(state for _, state in steps({name: Path() for name in ("one", "two", "other")}))]
     found, done = [], 0
@@ -189,27 +167,32 @@ async def begin(folder: Path, other: Path) -> None:
 
 def main(root: Path) -> None:
     sources = versions(root)
-    (root / "begin").mkdir()
-    asyncio.run(begin(root / "begin", sources["other"]))
-    shutil.copytree(root / "begin", root / "whole")
-    assert child(root, root / "whole", 0, root / "whole/report") == 0, "it does not even run without a crash"
-    last = int((root / "whole/points").read_text())
+    for name in ("begin", "warm"):
+        (root / name).mkdir()
+
+    async def once() -> None:
+        await begin(root / "begin", sources["other"])
+        shutil.copytree(root / "begin", root / "warm", dirs_exist_ok=True)
+        await live(root, root / "warm", root / "warm/report")
+
+    ready_to_fork(once)
+    place = root / "whole"
+    shutil.copytree(root / "begin", place)
+    copies = Copies(place, root / "copies")
+    assert child(root, place, copies=copies) == 0, "it does not even run without a crash"
+    last = int((place / "points").read_text())
+    assert copies.points == last, "it went on where it was to stop"
+    failures = {point: wrong for point in copies.each() if (wrong := problems(root, place))}
     rng = random.Random(7)
-    tries: list[tuple[int, ...]] = [(point,) for point in range(1, last + 1)]
-    tries += [(rng.randint(1, last), rng.randint(1, last)) for _ in range(DOUBLE_CRASHES)]
-    failures = {"-".join(map(str, each)): wrong for each in tries if (wrong := problems(root, each))}
-    sys.stdout.write(json.dumps({"points": last, "tries": len(tries), "failures": failures}) + "\n")
+    twice = [(rng.randint(1, last), rng.randint(1, last)) for _ in range(DOUBLE_CRASHES)]
+    failures |= {"-".join(map(str, each)): wrong for each in twice if (wrong := crashed(root, each))}
+    result = {"points": last, "states": copies.states, "tries": last + DOUBLE_CRASHES, "failures": failures}
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
 @pytest.mark.timeout(600)
 def test_killed_anywhere_in_a_change_of_skills_leaves_the_old_or_the_new(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", __name__, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert result["failures"] == {}, f"{len(result['failures'])} of {result['tries']} failed"
-    assert result["points"] >= 60, "too few points were tried to mean anything"
+    crash_everywhere(tmp_path, 60, __name__)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,12 @@
 """A simulated week with everything in it ends well: each firing was one run, every token and every task is accounted for."""
 
-import json
-import subprocess
-import sys
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.crash.everywhere import in_memory, program
 from tests.crash.week import LIVES
 from tests.crash.week_story import (
     AHEAD,
@@ -38,16 +35,8 @@ ABSENT = [
 
 @pytest.fixture(scope="module")
 def week(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.crash.week", str(tmp_path_factory.mktemp("week"))],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-6_000:]
-    return json.loads(done.stdout)
+    with in_memory(tmp_path_factory.mktemp("week")) as folder:
+        return program("tests.crash.week", str(folder))
 
 
 def named(text: str) -> str:

@@ -4,13 +4,11 @@ Run as `python -m tests.crash.week FOLDER`; it prints what it found. The daemon 
 root; the clock, the model and the disk are the test's. Each life is a forked child, so that `kill -9` is a real one.
 """
 
-import asyncio
 import json
 import os
 import signal
 import sys
 import time
-import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from palyra.domain.ids import OWNER
 from palyra.journal import approvals, candidates, segment_walk, segments, sqlite_files, usage
 from palyra.journal.database import Tx
 from palyra.journal.usage import Asked
-from tests.crash.harness import Points, arm
+from tests.crash.forking import Points, arm, killed, ready_to_fork, told
 from tests.crash.week_story import BOUNDED, DAY, HOUR, MINUTE, PRICES, SETTINGS, WINDOW, Life, Week, WeekClock, WeekModel
 from tests.faults import FullDisk
 from tests.inprocess import daemon
@@ -40,16 +38,6 @@ LIVES = (
     Life(3 * DAY + 17 * HOUR, 3 * DAY + 18 * HOUR, 28),
     Life(3 * DAY + 18 * HOUR + 30_000, 7 * DAY),
 )
-
-
-class Armed(Points):
-    """Counts from the moment when it is to die."""
-
-    dying = False
-
-    def reach(self) -> None:
-        if self.dying:
-            super().reach()
 
 
 # --- what came of it --------------------------------------------------------------------------------------------------
@@ -131,28 +119,16 @@ def _tapes(tx: Tx, folder: Path) -> dict[str, Any]:
 
 
 def child(folder: Path, life: Life) -> tuple[int, dict[str, Any]]:
-    report = folder / "report.json"
-    report.unlink(missing_ok=True)
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(_CHILD_SECONDS)
-            points = Armed(life.dies_at)
-            arm(points)
-            found = asyncio.run(_live(folder, life, points))
-            report.write_text(json.dumps(found))
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-            raise
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    return status, json.loads(report.read_text()) if report.exists() else {}
+    async def work() -> dict[str, Any]:
+        # They count from the moment when it is to die.
+        points = Points(life.dies_at, on=False)
+        arm(points)
+        return await _live(folder, life, points)
+
+    return told(folder / "report.json", work, _CHILD_SECONDS)
 
 
-async def _live(folder: Path, life: Life, points: Armed) -> dict[str, Any]:
+async def _live(folder: Path, life: Life, points: Points) -> dict[str, Any]:
     disk = FullDisk(apsw.vfs_names()[0])
     apsw.set_default_vfs("full disk")
     clock = WeekClock(life.begin)
@@ -162,7 +138,7 @@ async def _live(folder: Path, life: Life, points: Armed) -> dict[str, Any]:
         last = Life(life.begin, life.end - 1) if life.dies_at else life
         await week.live(last)
         if life.dies_at:
-            points.dying = True
+            points.on = True
             await week.pass_until(life.end + 1_000)
             os.kill(os.getpid(), signal.SIGKILL)
         return {"samples": week.samples, **(await accounts(d) if life is LIVES[-1] else {}), "failed writes": disk.failed}
@@ -170,6 +146,7 @@ async def _live(folder: Path, life: Life, points: Armed) -> dict[str, Any]:
 
 def main(root: Path) -> dict[str, Any]:
     began = time.monotonic()
+    ready_to_fork()
     folder = root / "week"
     for part in ("home/policies", "work/inbox"):
         (folder / part).mkdir(parents=True)
@@ -178,8 +155,7 @@ def main(root: Path) -> dict[str, Any]:
     report: dict[str, Any] = {}
     for life in LIVES:
         status, report = child(folder, life)
-        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        if killed != bool(life.dies_at) or (status and not killed):
+        if (status != 0 and not life.dies_at) or killed(status) != bool(life.dies_at):
             raise SystemExit(f"the life from {life.begin / HOUR:.1f} h ended with status {status}")
     verified = sqlite_files.inspect(folder / "home/journal.db")
     return {

@@ -1,23 +1,23 @@
 """A vault that is killed at every commit and every file operation has all its secrets afterwards, and exactly one key.
 
-The test runs this file as a program of its own: there everything is imported once and each life is a forked child.
+The test runs this file as a program of its own. How vaults are ended and opened again: see `tests.crash.forking`.
 """
 
-import asyncio
 import json
 import os
 import random
-import signal
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from palyra.domain.errors import NotFound
 from palyra.domain.ids import OWNER
 from palyra.journal import sqlite_files
-from palyra.journal.database import Database
+from tests.crash.everywhere import crash_everywhere
+from tests.crash.forking import Copies, Points, forked, killed, ready_to_fork, told
 from tests.unit.test_vault import Opened, opened
 
 Verb = Callable[[Opened], Awaitable[Any]]
@@ -36,67 +36,28 @@ STEPS: list[tuple[Verb, dict[str, str]]] = [
 _OPERATIONS = ("replace", "fsync", "unlink", "write", "open")
 
 
-class Points:
-    """Counts points and dies at the chosen one."""
-
-    def __init__(self, die_at: int) -> None:
-        self.count = 0
-        self._die_at = die_at
-
-    def reach(self) -> None:
-        self.count += 1
-        if self.count == self._die_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*arguments: Any, **named: Any) -> Any:
-            self.reach()
-            result = real(*arguments, **named)
-            self.reach()
-            return result
-
-        return wrapped
-
-
-def fork(work: Callable[[], Awaitable[None]]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(_CHILD_SECONDS)
-            asyncio.run(work())  # type: ignore[arg-type]
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(pid, 0)[1]
-
-
-def live(folder: Path, die_at: int, report: Path) -> int:
+def live(folder: Path, die_at: int = 0, copies: Copies | None = None) -> int:
     """Go on with the steps, behind those that were acknowledged, and die at a point. The report gets one line a step."""
 
-    async def work() -> None:
-        done = steps_in(report)
-        write = os.write
-        acknowledged = os.open(report, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        points = Points(die_at)
-
-        class Mortal(Database):
-            def _commit(self, batch: list[Any]) -> None:
-                points.reach()
-                super()._commit(batch)
-                points.reach()
-
+    async def armed() -> None:
+        points, write = Points(die_at, stops=copies is not None), os.write
+        acknowledged = os.open(folder / "report", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         for name in _OPERATIONS:
-            setattr(os, name, points.around(getattr(os, name)))
-        async with opened(folder, Mortal) as v:
-            held = await values(v)
-            assert held in allowed(done), f"{held} after {done} steps"
-            for verb, _ in STEPS[done:]:
-                await again(verb, v)
-                write(acknowledged, b".\n")
+            points.around(name)
+        await work(folder, points, lambda: write(acknowledged, b".\n"))
         write(acknowledged, f"points {points.count}\n".encode())
 
-    return fork(work)
+    return forked(armed, _CHILD_SECONDS, copies.keep if copies is not None else None)
+
+
+async def work(folder: Path, points: Points, acknowledge: Callable[[], Any]) -> None:
+    done = steps_in(folder)
+    async with opened(folder, points.mortal()) as v:
+        held = await values(v)
+        assert held in allowed(done), f"{held} after {done} steps"
+        for verb, _ in STEPS[done:]:
+            await again(verb, v)
+            acknowledge()
 
 
 async def again(verb: Verb, v: Opened) -> None:
@@ -107,7 +68,8 @@ async def again(verb: Verb, v: Opened) -> None:
         assert "global/B" not in await v.names()
 
 
-def steps_in(report: Path) -> int:
+def steps_in(folder: Path) -> int:
+    report = folder / "report"
     return report.read_text().count(".\n") if report.exists() else 0
 
 
@@ -120,72 +82,72 @@ async def values(v: Opened) -> dict[str, str]:
     return {label.removeprefix("global/"): await v.get(f"vault:{label}") for label in await v.names()}
 
 
-def problems(folder: Path, report: Path) -> list[str]:
-    """What is wrong after the last crash, as a file, because it is found in a child."""
-    found = folder / "problems"
-    found.unlink(missing_ok=True)
+def problems(folder: Path) -> list[str]:
+    """What is wrong after the last crash."""
 
-    async def work() -> None:
-        done, wrong = steps_in(report), []
-        async with opened(folder) as v:
-            held = await values(v)
-            state = (await v.vault.look(OWNER)).state
-            keys = sorted(path.name for path in (folder / "keys").iterdir())
-            if held not in allowed(done):
-                wrong.append(f"{held} after {done} acknowledged steps")
-            if state != ("open" if held else "empty"):
-                wrong.append(f"the vault is {state}")
-            if held and keys != ["vault.key"]:
-                wrong.append(f"the keys are {keys}")
-            await v.set("D", "value of D")
-            await v.vault.rotate_key(OWNER)
-            if await values(v) != {**held, "D": "value of D"}:
-                wrong.append("it cannot be gone on with")
-        if not sqlite_files.inspect(folder / "journal.db").ok:
-            wrong.append("the chain is broken")
-        found.write_text(json.dumps(wrong))
+    async def look() -> list[str]:
+        return await wrong_in(folder)
 
-    status = fork(work)
-    return json.loads(found.read_text()) if status == 0 and found.exists() else [f"opening it again ended with {status}"]
+    status, wrong = told(folder / "problems", look, _CHILD_SECONDS)
+    return list(wrong) if status == 0 else [f"opening it again ended with {status}"]
+
+
+async def wrong_in(folder: Path) -> list[str]:
+    done, wrong = steps_in(folder), []
+    async with opened(folder) as v:
+        held = await values(v)
+        state = (await v.vault.look(OWNER)).state
+        keys = sorted(path.name for path in (folder / "keys").iterdir())
+        if held not in allowed(done):
+            wrong.append(f"{held} after {done} acknowledged steps")
+        if state != ("open" if held else "empty"):
+            wrong.append(f"the vault is {state}")
+        if held and keys != ["vault.key"]:
+            wrong.append(f"the keys are {keys}")
+        await v.set("D", "value of D")
+        await v.vault.rotate_key(OWNER)
+        if await values(v) != {**held, "D": "value of D"}:
+            wrong.append("it cannot be gone on with")
+    if not sqlite_files.inspect(folder / "journal.db").ok:
+        wrong.append("the chain is broken")
+    return wrong
+
+
+def crashed(folder: Path, die_at: tuple[int, ...]) -> list[str]:
+    """Killed at these points one after another."""
+    folder.mkdir()
+    statuses = [live(folder, point) for point in die_at]
+    wrong = [f"ended with status {status}" for status in statuses if status != 0 and not killed(status)]
+    return wrong + problems(folder)
 
 
 def main(root: Path) -> None:
-    def folder_for(name: str) -> Path:
-        (root / name).mkdir(parents=True)
-        return root / name
+    warm, place = root / "warm", root / "whole"
 
-    whole = folder_for("whole")
-    assert live(whole, 0, whole / "report") == 0, "the steps do not even run without a crash"
-    last = int((whole / "report").read_text().split("points ")[1])
+    async def once() -> None:
+        warm.mkdir()
+        await work(warm, Points(on=False), lambda: None)
+
+    ready_to_fork(once)
+    place.mkdir()
+    copies = Copies(place, root / "copies")
+    assert live(place, copies=copies) == 0, "the steps do not even run without a crash"
+    last = int((place / "report").read_text().split("points ")[1])
+    assert copies.points == last, "it went on where it was to stop"
+    failures = {point: wrong for point in copies.each() if (wrong := problems(place))}
     rng = random.Random(7)
-    tries: list[tuple[int, ...]] = [(point,) for point in range(1, last + 1)]
-    tries += [(rng.randint(1, last), rng.randint(1, last)) for _ in range(DOUBLE_CRASHES)]
-    failures = {}
-    for die_at in dict.fromkeys(tries):
+    twice = {(rng.randint(1, last), rng.randint(1, last)): None for _ in range(DOUBLE_CRASHES)}
+    for die_at in twice:
         name = "-".join(map(str, die_at))
-        folder = folder_for(name)
-        statuses = [live(folder, point, folder / "report") for point in die_at]
-        wrong = [f"ended with status {status}" for status in statuses if status not in (0, signal.SIGKILL)]
-        if len(die_at) == 1 and statuses != [signal.SIGKILL]:
-            wrong.append("it did not die")
-        wrong += problems(folder, folder / "report")
-        if wrong:
+        if wrong := crashed(root / name, die_at):
             failures[name] = wrong
-    sys.stdout.write(json.dumps({"points": last, "tries": len(tries), "failures": failures}) + "\n")
+    result = {"points": last, "states": copies.states, "tries": last + len(twice), "failures": failures}
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
+@pytest.mark.timeout(600)
 def test_a_vault_killed_anywhere_has_all_its_secrets_and_exactly_one_key(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.e2e.test_vault_crash", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    result = json.loads(ran.stdout)
-    assert result["failures"] == {}
-    assert result["points"] > 60, "the points are not where the work is"
+    crash_everywhere(tmp_path, 61, __name__)
 
 
 if __name__ == "__main__":
