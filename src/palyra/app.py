@@ -393,7 +393,7 @@ async def start(
         notices=notices,
         incidents=incidents,
         watchdog=health.watchdog,
-        doctor=health.doctor(loaded, env, models, policy, memory),
+        doctor=health.doctor(loaded, env, models, policy, memory, certificates),
         browsers=browsers,
         settings=settings,
         setup=parts_setup.FileSetup(

@@ -159,6 +159,12 @@ def test_files_of_ones_own_are_served_and_read_again(tmp_path: Path) -> None:
             assert await certificates.renew(OWNER) == second
             handshake(context, office, "new.example")
             assert await recorded(db) == [("used", "server"), ("used", "server")]
+            clock.later_ms, states = 0, []
+            for day in (0, 75, 77, 91):
+                clock.later_ms = day * DAY_MS
+                states += [(check.state, bool(check.fix)) for check in certificates.checks()]
+            clock.later_ms = 0
+            assert states == [("ok", False), ("ok", False), ("warn", True), ("fail", True)]
             (tmp_path / "key.pem").write_bytes(first.key)
             with pytest.raises(ConfigInvalid):
                 await certificates.renew(OWNER)

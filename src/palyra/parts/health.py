@@ -19,6 +19,7 @@ from palyra.runtime.notices import Notices
 from palyra.runtime.routing import Models
 from palyra.runtime.runs import Runs
 from palyra.runtime.tasks import Tasks
+from palyra.runtime.tls.certificates import Certificates
 from palyra.runtime.watchdog import Healing, Watchdog
 from palyra.runtime.watchdog_chain import ChainWatched
 from palyra.runtime.watchdog_channels import ChannelsWatched
@@ -96,7 +97,15 @@ class Health:
         if browsers is not None:
             watchdog.sources["browser"] = BrowsersWatched(db, browsers).look
 
-    def doctor(self, loaded: Loaded, env: Mapping[str, str], models: Models, policy: PolicyStore, memory: Memory) -> Doctor:
+    def doctor(
+        self,
+        loaded: Loaded,
+        env: Mapping[str, str],
+        models: Models,
+        policy: PolicyStore,
+        memory: Memory,
+        certificates: Certificates,
+    ) -> Doctor:
         ground, watchdog = self._ground, self.watchdog
         body = Body(
             home=ground.home,
@@ -114,6 +123,7 @@ class Health:
             channels=self.channels.checks,
             reconnect=self.channels.restart,
             workers=self._workers.checks,
+            certificate=certificates.checks,
             chain=self.chain.check,
             watchdog=watchdog.check,
             treat=watchdog.treat,

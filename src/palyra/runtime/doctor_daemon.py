@@ -42,6 +42,7 @@ class Body:
     # Connects a channel anew, in somebody's name, and says what came of it.
     reconnect: Callable[[str, str], Awaitable[str]]
     workers: Callable[[], Awaitable[Sequence[Check]]]
+    certificate: Callable[[], Iterable[Check]]
     # How the background check of the journal stands: how far, of how many, and what it found.
     chain: Callable[[], Check]
     watchdog: Callable[[], Check]
@@ -68,6 +69,7 @@ def looks(body: Body) -> Mapping[str, Look]:
         "MCP servers": partial(_servers, body),
         "channels": partial(_channels, body),
         "workers": lambda deep: body.workers(),
+        "certificate": _files(body.certificate),
         "journal": partial(_journal, body),
         "journal's log": _files(partial(doctor_home.journal_log, journal)),
         "left over": _files(lambda: doctor_home.left_over(home, body.clock.now_ms())),

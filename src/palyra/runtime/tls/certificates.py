@@ -23,6 +23,7 @@ from palyra.journal import certificates, tape
 from palyra.journal.certificates import Certificate, Purpose
 from palyra.journal.database import Database, Tx
 from palyra.runtime.clock import Clock
+from palyra.runtime.doctor import Check
 
 if TYPE_CHECKING:
     from palyra.runtime.tls.authority import Facts, Pair
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 DAY_MS = 24 * 3_600_000
 RENEW_BEFORE_MS = 30 * DAY_MS
 _AGAIN_MS = DAY_MS
+_SOON_DAYS = 14
 
 log = logging.getLogger("palyra.tls")
 
@@ -136,6 +138,21 @@ class Certificates:
         above = _shown(_facts(authority), own=True) if authority else None
         served = _shown(_facts(self._serving), own=not self.brought) if self._serving else None
         return served, above
+
+    def checks(self) -> list[Check]:
+        """For the doctor, while there is a certificate in use: ours is renewed long before it ends, the operator's by them."""
+        if self._serving is None:
+            return []
+        days = (_facts(self._serving).expires_ms - self._clock.now_ms()) // DAY_MS
+        detail = f"good for {days} more days"
+        if days >= _SOON_DAYS:
+            return [Check(id="certificate", title="certificate", state="ok", detail=detail)]
+        fix = (
+            "put a new one in server.tls.cert, then `palyra tls renew`"
+            if self.brought
+            else "`palyra tls renew`, and look at the log"
+        )
+        return [Check(id="certificate", title="certificate", state="warn" if days >= 0 else "fail", detail=detail, fix=fix)]
 
     async def _refresh(self, by: str, *, anew: bool = False) -> "Pair":
         async with self._one_at_a_time:
