@@ -1,6 +1,8 @@
 """Tools that the program which asks does itself: its run waits for it, over any restart, and goes on with what it brings."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,33 @@ from tests.inprocess import body, entries, finished, kinds, session, until
 
 WEATHER = ClientTool("get_weather", "the weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}})
 SETTINGS = "[memory]\nembeddings = false\n"
+
+
+class World:
+    """A daemon that several tests share, on a loop of its own."""
+
+    def __init__(self, runner: asyncio.Runner, daemon: Daemon, said: ScriptedModel) -> None:
+        self.runner, self.daemon, self.said = runner, daemon, said
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    own = ScriptedCall(name="test.pure", arguments={"text": "mine"})
+    theirs = ScriptedCall(name="get_weather", arguments={"city": "Brno"})
+    scripts = {
+        "instead": (asking("Brno"), Turn(text="Then not.")),
+        "absent": (asking("Brno"),),
+        "both": (Turn(calls=(theirs, own)), Turn(text="done")),
+        "first": (Turn(text="one"),),
+        "second": (Turn(text="two"),),
+    }
+    said = ScriptedModel(Script(scripts))
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        folder = tmp_path_factory.mktemp("client-tools")
+        daemon = runner.run(stack.enter_async_context(inprocess.daemon(folder, said, SETTINGS)))
+        yield World(runner, daemon, said)
+        runner.run(stack.aclose())
 
 
 def model(*turns: Turn) -> ScriptedModel:
@@ -81,71 +110,63 @@ def test_a_run_waits_for_its_caller_over_a_restart_and_can_be_replayed(tmp_path:
     asyncio.run(scene())
 
 
-def test_what_the_program_says_instead_of_results_joins_the_run(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with inprocess.daemon(tmp_path, model(asking("Brno"), Turn(text="Then not.")), SETTINGS) as daemon:
-            where = await session(daemon)
-            run = await ask(daemon, where)
-            await handed_over(daemon, run)
-            row = await daemon.db.read(lambda tx: client_calls.waiting(tx, where.session_id))
-            assert row is not None
-            said = Said(also=lambda tx, submitted: client_calls.leave(tx, row))
-            joined = await daemon.gateway.submit(OWNER, where.session_id, Submission(text="never mind", mode="steer"), said=said)
-            assert (joined.outcome, joined.run_id) == ("joined", run.run_id)
-            assert body(await finished(daemon, run))["text"] == "Then not."
-            results = [body(each) for each in await entries(daemon, where.session_id) if each.kind == "tool.finished"]
-            assert [each["outcome"] for each in results] == ["skipped"]
+def test_what_the_program_says_instead_of_results_joins_the_run(world: World) -> None:
+    async def scene(daemon: Daemon) -> None:
+        where = await session(daemon)
+        run = await ask(daemon, where, "instead")
+        await handed_over(daemon, run)
+        row = await daemon.db.read(lambda tx: client_calls.waiting(tx, where.session_id))
+        assert row is not None
+        said = Said(also=lambda tx, submitted: client_calls.leave(tx, row))
+        joined = await daemon.gateway.submit(OWNER, where.session_id, Submission(text="never mind", mode="steer"), said=said)
+        assert (joined.outcome, joined.run_id) == ("joined", run.run_id)
+        assert body(await finished(daemon, run))["text"] == "Then not."
+        results = [body(each) for each in await entries(daemon, where.session_id) if each.kind == "tool.finished"]
+        assert [each["outcome"] for each in results] == ["skipped"]
 
-    asyncio.run(scene())
-
-
-def test_nobody_is_waited_for_for_ever(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with inprocess.daemon(tmp_path, model(asking("Brno")), SETTINGS) as daemon:
-            where = await session(daemon)
-            run = await ask(daemon, where)
-            await handed_over(daemon, run)
-            await daemon.db.write(
-                lambda tx: tx.run("UPDATE tasks SET ready_ms = ready_ms - :ms WHERE kind = 'client.absent'", ms=LONGEST_MS)
-            )
-            daemon.tasks.look(["client.absent"])
-            assert body(await finished(daemon, run))["reason"] == "client_absent"
-
-    asyncio.run(scene())
+    world.runner.run(scene(world.daemon))
 
 
-def test_own_tools_come_first_and_a_cancelled_run_takes_no_results(tmp_path: Path) -> None:
-    async def scene() -> None:
-        own = ScriptedCall(name="test.pure", arguments={"text": "mine"})
-        theirs = ScriptedCall(name="get_weather", arguments={"city": "Brno"})
-        async with inprocess.daemon(tmp_path, model(Turn(calls=(theirs, own)), Turn(text="done")), SETTINGS) as daemon:
-            where = await session(daemon)
-            run = await ask(daemon, where)
-            (call,) = await handed_over(daemon, run)
-            seen = await kinds(daemon, where.session_id)
-            assert seen.index("tool.finished") < seen.index("tool.handed_over")
-            await daemon.gateway.cancel(OWNER, run.run_id)
-            with pytest.raises(Conflict):
-                await bring(daemon, run, {call: "late"})
-            assert (await daemon.db.read(lambda tx: runs.get(tx, run.run_id, OWNER))).state == "cancelled"
+def test_nobody_is_waited_for_for_ever(world: World) -> None:
+    async def scene(daemon: Daemon) -> None:
+        run = await ask(daemon, await session(daemon), "absent")
+        await handed_over(daemon, run)
+        await daemon.db.write(
+            lambda tx: tx.run("UPDATE tasks SET ready_ms = ready_ms - :ms WHERE kind = 'client.absent'", ms=LONGEST_MS)
+        )
+        daemon.tasks.look(["client.absent"])
+        assert body(await finished(daemon, run))["reason"] == "client_absent"
 
-    asyncio.run(scene())
+    world.runner.run(scene(world.daemon))
 
 
-def test_what_a_program_gives_is_shown_once_as_what_it_is(tmp_path: Path) -> None:
-    async def scene() -> None:
-        said = model(Turn(text="one"), Turn(text="two"))
+def test_own_tools_come_first_and_a_cancelled_run_takes_no_results(world: World) -> None:
+    async def scene(daemon: Daemon) -> None:
+        where = await session(daemon)
+        run = await ask(daemon, where, "both")
+        (call,) = await handed_over(daemon, run)
+        seen = await kinds(daemon, where.session_id)
+        assert seen.index("tool.finished") < seen.index("tool.handed_over")
+        await daemon.gateway.cancel(OWNER, run.run_id)
+        with pytest.raises(Conflict):
+            await bring(daemon, run, {call: "late"})
+        assert (await daemon.db.read(lambda tx: runs.get(tx, run.run_id, OWNER))).state == "cancelled"
+
+    world.runner.run(scene(world.daemon))
+
+
+def test_what_a_program_gives_is_shown_once_as_what_it_is(world: World) -> None:
+    async def scene(daemon: Daemon) -> None:
         earlier = (Earlier("user", "my name is Jo"), Earlier("assistant", "hello Jo"))
-        async with inprocess.daemon(tmp_path, said, SETTINGS) as daemon:
-            where = await session(daemon)
-            first = await ask(daemon, where, given=Given(instructions="Speak like a pirate.", earlier=earlier))
-            await finished(daemon, first)
-            await finished(daemon, await ask(daemon, where, "and now?", given=Given(instructions="Speak like a pirate.")))
-            label = await daemon.gateway.label(where.session_id)
-            assert (label.integrity, label.sources) == ("untrusted", ("client",))
-        text = str(said.requests[-1].messages)
-        assert text.count("Speak like a pirate.") == 1
-        assert "assistant: hello Jo" in text
-        assert "get_weather" in {tool.name for tool in said.requests[-1].tools}
+        where = await session(daemon)
+        await finished(daemon, await ask(daemon, where, "first", given=Given(instructions="Speak like a pirate.", earlier=earlier)))
+        await finished(daemon, await ask(daemon, where, "second", given=Given(instructions="Speak like a pirate.")))
+        label = await daemon.gateway.label(where.session_id)
+        assert (label.integrity, label.sources) == ("untrusted", ("client",))
 
-    asyncio.run(scene())
+    world.runner.run(scene(world.daemon))
+    last = world.said.requests[-1]
+    text = str(last.messages)
+    assert text.count("Speak like a pirate.") == 1
+    assert "assistant: hello Jo" in text
+    assert "get_weather" in {tool.name for tool in last.tools}
