@@ -1,6 +1,7 @@
 """HTTP/3: what only it can get wrong. That it does what every other door does is shown in tests/doors."""
 
 import asyncio
+import contextlib
 import os
 import random
 import socket
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pylsqpack
 import pytest
 from aioquic.buffer import encode_uint_var
 from aioquic.h3.connection import ErrorCode, FrameType, encode_frame
@@ -255,6 +257,36 @@ def test_frames_that_are_wrong_end_the_connection_that_sent_them(served: Served,
             await asyncio.wait_for(client.wait_closed(), 20)
             assert client.terminated is not None
             assert client.terminated.error_code == code
+        await still_there(world)
+
+    served.run(body)
+
+
+def test_frames_in_any_order_and_of_any_content_disturb_nobody(served: Served) -> None:
+    async def body(world: World) -> None:
+        dice = random.Random(9)
+        headers = [(b":method", b"POST"), (b":scheme", b"https"), (b":authority", world.host.encode()), (b":path", b"/v1/sessions")]
+        good = pylsqpack.Encoder().encode(0, headers)[1]
+        async with world.client() as watcher:
+            for _ in range(12):
+                async with world.client() as client:
+                    for _ in range(6):
+                        uni = dice.random() < 0.3
+                        number = client.quic.get_next_available_stream_id(is_unidirectional=uni)
+                        sent = encode_uint_var(dice.randrange(8)) if uni else b""
+                        for _ in range(dice.randrange(1, 5)):
+                            content = dice.choice(
+                                (good, good[: dice.randrange(len(good))], dice.randbytes(dice.randrange(200)), b"")
+                            )
+                            kind = dice.choice((*FrameType, dice.randrange(1 << 20)))
+                            length = dice.choice((len(content), len(content), dice.randrange(1 << 30)))
+                            sent += encode_uint_var(kind) + encode_uint_var(length) + content
+                        client.quic.send_stream_data(number, sent, end_stream=dice.random() < 0.5)
+                    client.transmit()
+                    with contextlib.suppress(ConnectionError, TimeoutError):
+                        await asyncio.wait_for(client.ping(), 1)
+                assert (await watcher.get("/healthz", host=world.host)).status == 200
+            assert sum(map(len, (each.answering for each in world.door._places))) < 200
         await still_there(world)
 
     served.run(body)
