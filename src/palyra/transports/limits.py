@@ -138,6 +138,13 @@ class Streams:
     @contextmanager
     def open(self, token_id: str) -> Iterator[Ending]:
         """Hold a place for a stream. What it gives is set when the stream must end."""
+        ended = self.enter(token_id)
+        try:
+            yield ended
+        finally:
+            self.leave(token_id, ended)
+
+    def enter(self, token_id: str) -> Ending:
         ended = Ending()
         held = self._by_token.setdefault(token_id, set())
         if len(held) >= self._most:
@@ -145,12 +152,13 @@ class Streams:
         if self._closing:
             ended.set()
         held.add(ended)
-        try:
-            yield ended
-        finally:
-            held.discard(ended)
-            if not held:
-                self._by_token.pop(token_id, None)
+        return ended
+
+    def leave(self, token_id: str, ended: Ending) -> None:
+        held = self._by_token[token_id]
+        held.discard(ended)
+        if not held:
+            del self._by_token[token_id]
 
     @property
     def closing(self) -> bool:

@@ -1,8 +1,7 @@
 """Sending answers: whole ones, and streams that end as soon as the client, the token or the daemon does."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 
 from palyra.journal.tokens import Token
 from palyra.transports.http.calls import Answer, Headers, Parts, Receive, Send, Streaming
@@ -38,17 +37,28 @@ async def send_answer(send: Send, answer: Answer, extra: Headers = ()) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
-@contextmanager
-def place(parts: Parts, token: Token) -> Iterator[Ending]:
-    """A place for a stream, which ends with the token."""
-    with parts.streams.open(token.token_id) as ended:
-        left_ms = token.expires_ms - parts.clock.now_ms()
-        timer = asyncio.get_running_loop().call_later(left_ms / 1000, ended.set) if token.expires_ms else None
-        try:
-            yield ended
-        finally:
-            if timer is not None:
-                timer.cancel()
+class place:
+    """A place for a stream, which ends with the token. A class, because a generator would weigh more, for as long as it lasts."""
+
+    __slots__ = ("_ended", "_parts", "_timer", "_token")
+
+    def __init__(self, parts: Parts, token: Token) -> None:
+        self._parts = parts
+        self._token = token
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> Ending:
+        token = self._token
+        self._ended = ended = self._parts.streams.enter(token.token_id)
+        if token.expires_ms:
+            left_ms = token.expires_ms - self._parts.clock.now_ms()
+            self._timer = asyncio.get_running_loop().call_later(left_ms / 1000, ended.set)
+        return ended
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._parts.streams.leave(self._token.token_id, self._ended)
 
 
 async def send_stream(
