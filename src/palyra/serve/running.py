@@ -76,7 +76,7 @@ def _to_stderr(line: str) -> None:
 
 async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket, udp: socket.socket | None, say: Say) -> None:
     chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
-    exposed = _exposure(loaded.config.server, quic=udp is not None)
+    exposed = _exposure(loaded.config, quic=udp is not None)
     url = _url(listener, secure=exposed.tls)
     redactor = Redactor(os.urandom(32))
     logs.start(loaded.home, loaded.config.log.level, lambda text: redactor.redact(text))
@@ -161,7 +161,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         shadow=daemon.shadow,
         vault=daemon.vault,
         certificates=daemon.certificates,
-        exposure=_exposure(settings, quic=quic_port > 0),
+        exposure=_exposure(daemon.loaded.config, quic=quic_port > 0),
         listeners=[Listener("http", url, settings.tls.enabled)],
         memory=daemon.memory,
         learning=daemon.learning,
@@ -235,13 +235,15 @@ def _limits(loaded: Loaded) -> Limits:
     )
 
 
-def _exposure(server: ServerSettings, *, quic: bool) -> Exposure:
+def _exposure(given: config.Config, *, quic: bool) -> Exposure:
+    server = given.server
     return Exposure(
         host=server.host,
         tls=server.tls.enabled,
         own_files=bool(server.tls.cert),
         grpc=server.grpc,
         quic=quic,
+        workers=given.workers.listen,
         names=server.tls.names,
         allowed_hosts=server.allowed_hosts,
         allowed_origins=server.allowed_origins,

@@ -33,6 +33,8 @@ class Exposure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     own_files: bool = False
     quic: bool = False
     grpc: bool = False
+    # Where workers come in, by certificates of their own.
+    workers: str = ""
     names: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()

@@ -1787,7 +1787,7 @@ class Tested(_message.Message):
     def __init__(self, me: _Optional[_Union[Me, _Mapping]] = ..., reply_id: _Optional[str] = ...) -> None: ...
 
 class Exposure(_message.Message):
-    __slots__ = ("host", "tls", "own_files", "quic", "grpc", "names", "allowed_hosts", "allowed_origins")
+    __slots__ = ("host", "tls", "own_files", "quic", "grpc", "names", "allowed_hosts", "allowed_origins", "workers")
     HOST_FIELD_NUMBER: _ClassVar[int]
     TLS_FIELD_NUMBER: _ClassVar[int]
     OWN_FILES_FIELD_NUMBER: _ClassVar[int]
@@ -1796,6 +1796,7 @@ class Exposure(_message.Message):
     NAMES_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_HOSTS_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_ORIGINS_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
     host: str
     tls: bool
     own_files: bool
@@ -1804,7 +1805,8 @@ class Exposure(_message.Message):
     names: _containers.RepeatedScalarFieldContainer[str]
     allowed_hosts: _containers.RepeatedScalarFieldContainer[str]
     allowed_origins: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, host: _Optional[str] = ..., tls: _Optional[bool] = ..., own_files: _Optional[bool] = ..., quic: _Optional[bool] = ..., grpc: _Optional[bool] = ..., names: _Optional[_Iterable[str]] = ..., allowed_hosts: _Optional[_Iterable[str]] = ..., allowed_origins: _Optional[_Iterable[str]] = ...) -> None: ...
+    workers: str
+    def __init__(self, host: _Optional[str] = ..., tls: _Optional[bool] = ..., own_files: _Optional[bool] = ..., quic: _Optional[bool] = ..., grpc: _Optional[bool] = ..., names: _Optional[_Iterable[str]] = ..., allowed_hosts: _Optional[_Iterable[str]] = ..., allowed_origins: _Optional[_Iterable[str]] = ..., workers: _Optional[str] = ...) -> None: ...
 
 class Listener(_message.Message):
     __slots__ = ("name", "address", "tls")
