@@ -1,8 +1,9 @@
-"""The gRPC door under TLS: the daemon's authority vouches for it, a renewed certificate is shown at once, nothing else gets in."""
+"""The gRPC door from the inside: TLS with the daemon's certificate, ports, and what becomes of work whose caller did not wait."""
 
 import asyncio
 import socket
 import ssl
+import threading
 
 import grpc
 import pytest
@@ -10,9 +11,9 @@ import pytest
 from palyra.config.schema import Server
 from palyra.domain.errors import ConfigInvalid, Conflict
 from palyra.serve import grpc_door
-from palyra.v1 import sessions_pb2, sessions_pb2_grpc
+from palyra.v1 import admin_pb2, admin_pb2_grpc, sessions_pb2, sessions_pb2_grpc
 from tests.doors.conftest import Served
-from tests.doors.doors import Door
+from tests.doors.doors import Door, Refused
 from tests.doors.world import World
 
 
@@ -72,5 +73,32 @@ def test_a_port_that_is_taken_names_who_has_it_and_nothing_is_open_beyond_loopba
         with pytest.raises(ConfigInvalid):
             async with grpc_door.opened(world.app, Server(host="0.0.0.0", grpc_port=0), world.daemon.certificates, None):
                 pass
+
+    served.run(body, "grpc")
+
+
+def test_what_was_begun_is_done_although_the_caller_did_not_wait_for_it(served: Served) -> None:
+    """A token that is being revoked while its revoker gives up would otherwise be taken back into use."""
+
+    async def body(world: World, door: Door) -> None:
+        owner, _ = await world.access.mint("owner", "revoker", "owner", principal="owner")
+        secret, token = await world.access.mint("owner", "short", "operator", principal="owner")
+        doomed = await world.door("grpc", secret=secret)
+        await doomed.session()
+        gate = threading.Event()
+        held = world.daemon.db.write(lambda tx: gate.wait(20))
+        try:
+            async with grpc.aio.insecure_channel(world.grpc_address) as channel:
+                revoke = admin_pb2_grpc.AdminStub(channel).RevokeToken
+                request = admin_pb2.AdminRevokeTokenRequest(token_id=token.token_id)
+                with pytest.raises(grpc.aio.AioRpcError) as late:
+                    await revoke(request, metadata=(("authorization", f"Bearer {owner}"),), timeout=0.3)
+            assert late.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        finally:
+            gate.set()
+        await held
+        with pytest.raises(Refused) as refused:
+            await doomed.session()
+        assert refused.value.code == "unauthenticated"
 
     served.run(body, "grpc")
