@@ -113,6 +113,7 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(somebody: Person
     page = somebody.log_in("/#/connections/workers")
     expect(page.get_by_text("There is none.")).to_be_visible()
     form = page.get_by_role("form", name="Enrol")
+    expect(form.get_by_label("This machine")).to_have_value("127.0.0.1")
     form.get_by_label("Name").fill("Attic!")
     form.get_by_label("This machine").fill("$(reboot)")
     expect(form.get_by_text("small letters")).to_be_visible()
@@ -131,6 +132,9 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(somebody: Person
     expect(told.get_by_role("status")).to_have_text("attic is here.")
     told.get_by_role("button", name="Done").click()
     assert shlex.split(enrol)[4] not in page.content()
+    form.get_by_label("Name").fill("attic")
+    form.get_by_role("button", name="Make a code").click()
+    expect(form.get_by_role("alert")).to_contain_text("there is a worker attic already")
 
     # What runs where, while it runs.
     card = page.get_by_role("list", name="Workers").locator(".card")
@@ -172,6 +176,7 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(somebody: Person
 def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_revoked(
     somebody: Person, daemon: DaemonProcess, enrolled: str, tmp_path: Path
 ) -> None:
+    somebody.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = somebody.log_in("/#/connections/listening")
     doors = page.get_by_role("table", name="Listeners")
     for each in daemon.get("/v1/tls")["listeners"]:
@@ -179,6 +184,9 @@ def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_rev
             "encrypted" if each.get("tls") else "in the clear"
         )
     expect(doors.locator("tbody tr")).to_have_count(4)
+    doors.get_by_role("row").filter(has_text="HTTP/3").get_by_role("button", name="Copy the address").click()
+    expect(doors.get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("https://127.0.0.1:")
     expect(page.get_by_text("Only programs on its own machine.")).to_be_visible()
     before = daemon.get("/v1/tls")["served"]["fingerprint"]
     expect(page.get_by_text(before)).to_be_visible()

@@ -122,6 +122,13 @@ def test_who_looks_for_tokens_finds_them_and_what_is_shut_says_how_it_is_opened(
         expect(page.get_by_text(f"palyra config set {command}")).to_be_visible()
     expect(page.get_by_text("None yet: nothing here speaks TLS.")).to_be_visible()
 
+    with (somebody.daemon.home / "config.toml").open("a") as config:
+        config.write('\n[workers]\nlisten = "127.0.0.1:0"\n')
+    page.get_by_role("button", name="Workers").click()
+    page.get_by_role("button", name="Start it again…").click()
+    page.get_by_role("button", name="Start again", exact=True).click()
+    expect(page.get_by_role("form", name="Enrol")).to_be_visible()
+
 
 def test_everything_is_stopped_from_the_settings(somebody: Person, daemon: DaemonProcess) -> None:
     session = daemon.post("/v1/sessions")["session_id"]
