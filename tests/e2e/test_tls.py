@@ -1,5 +1,6 @@
 """A daemon that others can reach: what it needs to start, what it shows them, what it writes down."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -14,12 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+from curl_cffi import CurlHttpVersion, Session
 
 from tests.daemon import DaemonProcess, configure, launch
+from tests.http3_client import connected
 
 EVERYWHERE = """
 [server]
 host = "0.0.0.0"
+quic = true
+quic_port = 0
 [server.tls]
 enabled = true
 names = ["box.example"]
@@ -164,6 +170,13 @@ def test_the_command_line_trusts_exactly_what_is_served_here_and_the_authority_e
     assert trusting.stdout.startswith(f"https://localhost:{port}/login?code=")
 
 
+async def shown_by_quic(port: int, authority: str) -> bytes:
+    async with connected(port, authority) as client:
+        shown = client.quic.tls._peer_certificate
+        assert shown is not None
+        return shown.public_bytes(Encoding.DER)
+
+
 def test_a_renewed_certificate_is_shown_from_the_next_connection_on(exposed: Https) -> None:
     def shown() -> bytes:
         with (
@@ -181,7 +194,14 @@ def test_a_renewed_certificate_is_shown_from_the_next_connection_on(exposed: Htt
     assert command(exposed.daemon.home, "tls").returncode == 0
     status, _, state = exposed.ask("GET", "/v1/tls")
     assert (status, state["served"]["own"], state["exposure"]["host"]) == (200, True, "0.0.0.0")
-    assert [each["name"] for each in state["listeners"]] == ["http"]
+    assert [(each["name"], each["tls"]) for each in state["listeners"]] == [("http", True), ("http3", True)]
+    # The same by QUIC, to clients that follow what HTTPS told them.
+    quic_port = int(state["listeners"][1]["address"].rpartition(":")[2])
+    assert exposed.ask("GET", "/healthz", token="")[1]["alt-svc"] == f'h3=":{quic_port}"; ma=86400'
+    with Session(verify=exposed.authority, http_version=CurlHttpVersion.V3ONLY) as curl:
+        answer = curl.get(f"https://localhost:{quic_port}/v1/status", headers={"Authorization": f"Bearer {exposed.daemon.token}"})
+        assert (answer.status_code, answer.http_version) == (200, CurlHttpVersion.V3)
+    assert asyncio.run(shown_by_quic(quic_port, exposed.authority)) == after
     recorded = exposed.tape("admin.changed")
     used = [event["details"]["purpose"] for event in recorded if event["what"] == "certificate"]
     assert used == ["authority", "server", "server"] or used == ["authority", "server", "server", "server"]
@@ -193,7 +213,7 @@ def test_what_changes_who_can_get_in_is_on_the_tape(exposed: Https) -> None:
     assert exposed.tape("access.refused") == [{"kind": "access.refused", "address": "127.0.0.1", "attempts": 1}]
     listening = [event for event in exposed.tape("admin.changed") if event["what"] == "listening"]
     assert [event["subject"] for event in listening] == ["127.0.0.1", "0.0.0.0"]
-    assert listening[-1]["details"] == {"host": "0.0.0.0", "tls": True, "names": ["box.example"]}
+    assert listening[-1]["details"] == {"host": "0.0.0.0", "tls": True, "quic": True, "names": ["box.example"]}
 
 
 def test_who_speaks_no_tls_or_says_nothing_does_not_disturb(exposed: Https) -> None:
