@@ -21,6 +21,8 @@ DAEMON_NAME = "workers.palyra.internal"
 NAME_PATTERN = "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$"
 
 MOST_FRAME = 4 << 20
+# Of somebody who has not said who they are.
+MOST_FIRST_FRAME = 512 << 10
 MOST_TEXT = 2 << 20
 PIECE_BYTES = 256 << 10
 # Of one call: what is sent along, and what comes back.
@@ -262,7 +264,8 @@ def frame(message: Message) -> bytes:
 class Frames:
     """Bytes as they come, cut into messages: each has its length in front. Raises InvalidInput for one that is too long."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_FRAME) -> None:
+        self.most = most
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -271,8 +274,8 @@ class Frames:
         start = 0
         while len(self._buffer) - start >= 4:
             size = int.from_bytes(self._buffer[start : start + 4], "big")
-            if size > MOST_FRAME:
-                raise InvalidInput(f"a message of {size:,} bytes was announced; at most {MOST_FRAME:,} are taken")
+            if size > self.most:
+                raise InvalidInput(f"a message of {size:,} bytes was announced; at most {self.most:,} are taken")
             if len(self._buffer) - start - 4 < size:
                 break
             found.append(bytes(self._buffer[start + 4 : start + 4 + size]))

@@ -21,6 +21,7 @@ from palyra.domain.workers import MOST_FILES, Finished, Shipped
 from palyra.tools import shipping
 from palyra.tools.catalogue import Arguments, TypedTool, schema_of
 from palyra.tools.paths import Fence
+from palyra.tools.sandbox.command import STRENGTH
 from palyra.tools.shell import running
 from palyra.tools.shell.parse import parse
 from palyra.tools.shell.tools import LONGEST_S, RunArguments
@@ -37,6 +38,7 @@ REHEARSED = frozenset({"test.pure", "test.sleep", "test.idempotent", "test.once"
 _GRACE_MS = 120_000
 _MOST_ATTEMPTS = 3
 _MOST_SHOWN = 4_000
+_MOST_DATA = 256 << 10
 
 
 class Errand(Struct, frozen=True, kw_only=True):
@@ -251,13 +253,13 @@ class RemoteRun(RemoteTool):
 
 
 def tools(
-    worker: str, offered: tuple[str, ...], own: Callable[[str], TypedTool | None], crew: Crew, fence: Fence
+    worker: str, offered: tuple[str, ...], tier: Tier, own: Callable[[str], TypedTool | None], crew: Crew, fence: Fence
 ) -> list[TypedTool]:
-    """The tools of one worker: those of ours that it has."""
+    """The tools of one worker: those of ours that it has, and holds tightly enough."""
     found: list[TypedTool] = []
-    for name in offered:
+    for name in dict.fromkeys(offered):
         base = own(name) if name in REMOTE | REHEARSED else None
-        if base is not None:
+        if base is not None and STRENGTH.index(base.spec.tier) <= STRENGTH.index(tier):
             found.append(RemoteRun(base, worker, crew, fence) if name == "shell.run" else RemoteTool(base, worker, crew))
     return found
 
@@ -268,4 +270,6 @@ def _normal(path: str) -> str:
 
 def _plain(data: Any) -> dict[str, Any]:
     """What the result says of itself. Changes of files there are none of files here, where they could be taken back."""
-    return {key: value for key, value in data.items() if key != "changes"} if isinstance(data, dict) else {}
+    if not isinstance(data, dict) or len(msgspec.json.encode(data)) > _MOST_DATA:
+        return {}
+    return {key: value for key, value in data.items() if key != "changes"}

@@ -81,6 +81,7 @@ class Worker:
         self._answered_ms = self._clock.ticks_ms()
         self._alone: asyncio.Task[None] | None = None
         self._welcomed = False
+        self._said = ""
         self._leaving = asyncio.Event()
         self._changed = asyncio.Event()
 
@@ -136,14 +137,14 @@ class Worker:
             try:
                 await self._connection()
             except (Unavailable, InvalidInput) as error:
-                log.info("not connected: %s", error.message)
+                self._trouble(error.message)
             except (OSError, ssl.SSLError) as error:
                 if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
                     raise Unauthenticated(
                         f"the daemon does not take this worker's certificate ({(error.reason or '').lower().replace('_', ' ')}): "
                         "enrol it anew"
                     ) from None
-                log.info("the connection broke: %s", error)
+                self._trouble(f"the connection broke: {error}")
             wait_ms = _FIRST_MS if self._welcomed else min(wait_ms * 2, _LONGEST_MS)
             await self._clock.sleep(round(wait_ms * (0.5 + self._clock.chance() / 2)))
 
@@ -166,7 +167,7 @@ class Worker:
                     raise _FINAL.get(said.code, Unavailable)(said.message)
                 self._hear(line, said)
         except TimeoutError:
-            log.info("the daemon did not answer the greeting")
+            self._trouble("the daemon did not answer the greeting")
         finally:
             if beating is not None:
                 beating.cancel()
@@ -176,6 +177,13 @@ class Worker:
                 self._changed.set()
                 self._say("the link is down; trying again")
             line.close()
+
+    def _trouble(self, message: str) -> None:
+        """Said once, however often it is tried again."""
+        log.info("not connected: %s", message)
+        if message != self._said:
+            self._said = message
+            self._say(f"not connected: {message}; trying again")
 
     async def _dial(self) -> Line:
         host, port = self._identity.host, self._identity.port
@@ -205,6 +213,7 @@ class Worker:
         # Anew: the daemon may have another lease by now.
         self._alone = asyncio.create_task(self._stop_when_alone())
         draining = "; it is being drained and gets nothing new" if said.draining else ""
+        self._said = ""
         self._say(f"connected as {said.name}{draining}")
         for finished in self._records.results():
             line.post(finished)

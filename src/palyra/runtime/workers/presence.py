@@ -111,7 +111,7 @@ class Presence:
 
         now = await self._db.write(step)
         if station.link is not link:
-            raise Conflict("another connection of this worker came meanwhile")
+            raise Unavailable("another connection of this worker came meanwhile")
         link.post(Welcome(name=row.name, lease_ms=self.lease_ms, draining=station.draining))
         self.on_offer(now)
         await self._compare(station, hello.calls)

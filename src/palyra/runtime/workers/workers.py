@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from palyra.domain.tools import Tier
 from palyra.journal.certificates import Certificate
 from palyra.journal.database import Database
 from palyra.journal.workers import WorkerRow
@@ -29,6 +30,7 @@ class Workers:
         self._fence = fence
         # Our own tools, which say what a worker's are: taken before any worker offers one.
         self._own: dict[str, TypedTool] = {spec.name: catalogue.get(spec.name) for spec in catalogue.specs()}
+        self._offered: dict[str, tuple[tuple[str, ...], Tier]] = {}
         self.refusals = Refusals(db, clock)
         self.presence = Presence(db, clock, self.refusals, lease_ms=lease_ms)
         self.crew = Crew(db, clock, self.presence)
@@ -55,8 +57,12 @@ class Workers:
     def _offer(self, row: WorkerRow) -> None:
         """What a worker has is on offer, also while it is away: a call waits for it for a moment."""
         offered = row.tools if row.state != "revoked" else ()
+        if self._offered.get(row.name, ((), "none")) == (offered, row.tier):
+            return  # A link that comes and goes is no new offer.
+        self._offered[row.name] = (offered, row.tier)
         own: Callable[[str], TypedTool | None] = self._own.get
-        self._catalogue.renew(f"{remote.PREFIX}{row.name}", remote.tools(row.name, offered, own, self.crew, self._fence))
+        tools = remote.tools(row.name, offered, row.tier, own, self.crew, self._fence)
+        self._catalogue.renew(f"{remote.PREFIX}{row.name}", tools)
 
     @property
     def connected(self) -> int:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from palyra.domain.errors import InvalidInput
-from palyra.domain.workers import Down, Frames, Up, frame, from_worker
+from palyra.domain.workers import MOST_FIRST_FRAME, MOST_FRAME, Down, Frames, Up, frame, from_worker
 
 _READ = 64 << 10
 # What may lie here unsent before a peer counts as one that does not read.
@@ -33,10 +33,14 @@ class Carrier(Protocol):
 class MessageLink:
     def __init__(self, carrier: Carrier, address: str) -> None:
         self._carrier = carrier
-        self._frames = Frames()
+        self._frames = Frames(MOST_FIRST_FRAME)
         self._waiting: list[bytes] = []
         self._closed = False
         self.address = address
+
+    def admit(self) -> None:
+        """It is known who this is: its messages may be as large as any."""
+        self._frames.most = MOST_FRAME
 
     def post(self, message: Down) -> None:
         if self._closed:

@@ -78,6 +78,7 @@ class Reception:
     async def _talk(self, link: MessageLink, certificate: bytes, hello: Hello) -> None:
         workers = self.workers
         row = await workers.desk.known(certificate, link.address)
+        link.admit()
         station = await workers.presence.join(row, link, hello)
         try:
             while (said := await link.receive()) is not None:
