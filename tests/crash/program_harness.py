@@ -6,6 +6,7 @@ Run as `python -m tests.crash.program_harness FOLDER`. Like a library that lost 
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.inprocess import TERMINAL, body, daemon, entries, until
 _CHILD_SECONDS = 60
 _THEIRS = tuple(ScriptedCall(name="get_weather", arguments={"city": city}) for city in ("Brno", "Wien"))
 _OWN = ScriptedCall(name="test.reversible", arguments={"path": "once.txt", "line": "one"})
-_TURNS = {"weather": [Turn(text="I ask you.", calls=(*_THEIRS, _OWN)), Turn(text="sunny in both")]}
+_TURNS: dict[str, Sequence[Turn]] = {"weather": [Turn(text="I ask you.", calls=(*_THEIRS, _OWN)), Turn(text="sunny in both")]}
 _ASKED = Asked(text="weather", offered=(ClientTool("get_weather"),), key="once and for all", earlier=(Earlier("user", "hello"),))
 _TOLD = ("input.received", "model.replied", "tool.handed_over", "tool.finished", "run.completed")
 

@@ -17,6 +17,7 @@ from palyra.journal import runs
 from palyra.journal.sessions import Session
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn
 from palyra.runtime import client_calls
+from palyra.runtime.callers import Asked, CallName
 from palyra.runtime.client_calls import Taken
 from palyra.runtime.gateway import Said, Submission, Submitted
 from palyra.runtime.handing_over import LONGEST_MS
@@ -170,3 +171,26 @@ def test_what_a_program_gives_is_shown_once_as_what_it_is(world: World) -> None:
     assert text.count("Speak like a pirate.") == 1
     assert "assistant: hello Jo" in text
     assert "get_weather" in {tool.name for tool in last.tools}
+
+
+def test_no_secret_of_a_program_reaches_the_model_or_the_tape(world: World) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+    async def scene(daemon: Daemon) -> None:
+        asked = Asked(
+            text="instead",
+            instructions=f"use {secret}",
+            earlier=(Earlier("user", f"it is {secret}"),),
+            offered=(ClientTool("get_weather", f"with {secret}", {"description": secret}),),
+        )
+        begun = await daemon.callers.begin(OWNER, asked)
+        handed = await until(daemon, begun.session_id, "tool.handed_over")
+        results = {CallName(begun.run_id, call_id): f"found {secret}" for call_id in body(handed)["calls"]}
+        await daemon.callers.begin(OWNER, Asked(results=results))
+        await until(daemon, begun.session_id, *inprocess.TERMINAL)
+        tape = await entries(daemon, begun.session_id)
+        assert not any(secret.encode() in bytes(each.event) for each in tape)
+        assert sum(b"[redacted:" in bytes(each.event) for each in tape) >= 3
+
+    world.runner.run(scene(world.daemon))
+    assert secret not in str(world.said.requests[-1])

@@ -173,7 +173,8 @@ def test_who_does_not_stream_is_told_what_is_waited_for_and_gets_the_answer_late
 
 def test_the_same_key_is_the_same_run(client: OpenAI) -> None:
     key = {"Idempotency-Key": "order-66"}
-    answers = [client.chat.completions.create(model="palyra", messages=user("hi"), user="key", extra_headers=key) for _ in range(2)]
+    messages: Any = [*user("my name is Jo"), {"role": "assistant", "content": "hello Jo"}, *user("hi")]
+    answers = [client.chat.completions.create(model="palyra", messages=messages, user="key", extra_headers=key) for _ in range(2)]
     assert len({each.id for each in answers}) == 1
 
 
