@@ -22,6 +22,8 @@ from palyra.transports.http.errors import BodyTooSlow, Problem, problem_of
 from palyra.v1 import events_pb2
 
 ERROR_KEY = "palyra-error-bin"
+_LONGEST_MESSAGE = 1_000
+_LONGEST_DETAILS = 4_000
 
 STATUS: dict[type[PalyraError], grpc.StatusCode] = {
     InvalidInput: grpc.StatusCode.INVALID_ARGUMENT,
@@ -48,5 +50,8 @@ async def refuse(context: "grpc.aio.ServicerContext[Any, Any]", error: PalyraErr
     """End the call with an error; never returns."""
     problem = events_pb2.Problem()
     _fill(problem, problem_of(error))
-    # A status line is a header: it must not grow with what somebody sent.
-    await context.abort(status_of(error), error.message[:1_000], ((ERROR_KEY, problem.SerializeToString()[:6_000]),))
+    # Trailers are headers: they must not grow with what somebody sent.
+    problem.message = problem.message[:_LONGEST_MESSAGE]
+    if len(problem.details_json) > _LONGEST_DETAILS:
+        problem.ClearField("details_json")
+    await context.abort(status_of(error), problem.message, ((ERROR_KEY, problem.SerializeToString()),))
