@@ -14,8 +14,9 @@ from acp.exceptions import RequestError
 from palyra.cli import client
 from palyra.cli.acp_editor import Editor, refusal
 from palyra.cli.acp_updates import End, Updates, asked_of
-from palyra.cli.watcher import Item, decode
+from palyra.cli.watcher import Item
 from palyra.client.http import Api, Link, Stopped
+from palyra.client.stream import decode
 from palyra.domain import events
 from palyra.domain.errors import Conflict, PalyraError
 from palyra.domain.events import (

@@ -11,8 +11,8 @@ from palyra.cli.prose import Prose
 from palyra.cli.reply import ReplyText
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.cli.watcher import decode
 from palyra.client.http import Link, Stopped
+from palyra.client.stream import decode
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import (
     AgentAnswered,

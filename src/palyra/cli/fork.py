@@ -9,8 +9,8 @@ from palyra.cli import client, exits, naming, words
 from palyra.cli.commands import command
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import State
-from palyra.cli.watcher import decode
 from palyra.client.http import Message, Stopped
+from palyra.client.stream import decode
 from palyra.domain.events import Entry
 from palyra.runtime import outcomes
 from palyra.runtime.forking import Forked

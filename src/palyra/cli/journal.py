@@ -14,9 +14,9 @@ from palyra.cli.admin_client import BackedUp, Verified
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
-from palyra.cli.watcher import decode
 from palyra.client import discovery
 from palyra.client.http import Message, Stopped
+from palyra.client.stream import decode
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.domain.events import Entry
 
