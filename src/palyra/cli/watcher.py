@@ -49,4 +49,3 @@ class Watcher:
     def _put(self, item: Item) -> None:
         self._items.append(item)
         os.write(self._wake, b".")
-
