@@ -1,6 +1,7 @@
 """The journal's database: group commit, savepoints, order, durability, migrations, backup."""
 
 import asyncio
+import shutil
 import stat
 from pathlib import Path
 
@@ -165,8 +166,12 @@ _disks = iter(range(10**6))
 @pytest.mark.parametrize("sticky", [False, True], ids=["once", "from-then-on"])
 def test_a_failing_disk_never_loses_an_acknowledged_entry(tmp_path: Path, error: type[apsw.Error], sticky: bool) -> None:
     """The disk fails at the n-th write or sync, for every n until a whole workload goes through without reaching it."""
+    made = tmp_path / "made.db"
+    run(_read_back(made))
     for fail_at in range(1, 400):
         path = tmp_path / f"{fail_at}.db"
+        # Making its tables is no part of it.
+        shutil.copyfile(made, path)
         disk = FailingDisk(f"failing-{next(_disks)}")
         acknowledged = run(_write_on(path, disk, fail_at, error, sticky=sticky))
         found = run(_read_back(path))
