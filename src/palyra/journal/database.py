@@ -8,7 +8,6 @@ transaction, so cancelling one cannot wedge the store, and nothing is told to an
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -22,9 +21,6 @@ from palyra.journal.held import NOTHING, Held, Into
 log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
 Row = tuple[Any, ...]
-# So many steps in one commit mean that many are being worked on at once.
-CROWDED = 3
-CROWD_WAIT_S = 0.004
 MOST_STEPS_PER_COMMIT = 512
 
 
@@ -254,10 +250,9 @@ class Database:
     # --- the writer thread ---
 
     def _write_forever(self) -> None:
-        stop = crowded = False
+        stop = False
         while not stop:
-            batch, stop = self._gather(crowded=crowded)
-            crowded = len(batch) >= CROWDED
+            batch, stop = self._gather()
             if batch:
                 self._commit(batch)
                 assert self._loop is not None
@@ -266,15 +261,14 @@ class Database:
                 except RuntimeError:
                     return  # The loop is gone: nobody is left to be told, and what was committed is on disk.
 
-    def _gather(self, *, crowded: bool) -> tuple[list[_Job], bool]:
-        """What commits together, and whether it is the last. Waits for a first step, and in a crowd a moment for more.
+    def _gather(self) -> tuple[list[_Job], bool]:
+        """What commits together, and whether it is the last. Waits for a first step, and takes what is there by then.
 
-        A sync costs the same for one step as for fifty; in a crowd that moment is repaid many times over.
+        A sync costs the same for one step as for fifty. Nobody waits for more: on one processor with the event loop, this thread
+        has its turn when the loop has handed over all that it could.
         """
         batch: list[_Job] = []
         job = self._jobs.get()
-        if crowded and job is not None:
-            time.sleep(CROWD_WAIT_S)
         while job is not None:
             batch.append(job)
             if len(batch) >= MOST_STEPS_PER_COMMIT:
