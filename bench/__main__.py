@@ -7,7 +7,21 @@ from pathlib import Path
 
 from bench.common import Table, machine
 
-NAMES = ("runs", "where", "memory", "curves", "stop", "wasm", "sandbox", "queue", "learning", "console", "channels", "transports", "workers")
+NAMES = (
+    "runs",
+    "where",
+    "memory",
+    "curves",
+    "stop",
+    "wasm",
+    "sandbox",
+    "queue",
+    "learning",
+    "console",
+    "channels",
+    "transports",
+    "workers",
+)
 
 
 def main() -> None:

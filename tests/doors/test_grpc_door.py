@@ -22,7 +22,6 @@ from h2.events import ResponseReceived, TrailersReceived
 from palyra.transports.grpc.binding import services
 from palyra.v1 import (
     admin_pb2,
-    admin_pb2_grpc,
     events_pb2,
     journal_pb2,
     journal_pb2_grpc,
@@ -32,9 +31,8 @@ from palyra.v1 import (
     types_pb2,
 )
 from tests import daemon
-from tests.daemon import DaemonProcess
+from tests.doors.grpc_process import PATIENCE_S, Door, code, eventually, refused
 
-PATIENCE_S = 20.0
 CONFIG = """
 [server]
 grpc = true
@@ -46,30 +44,6 @@ body_bytes = 1000000
 MANY = [f"word{number} " for number in range(3_000)]
 
 
-class Door:
-    def __init__(self, process: DaemonProcess) -> None:
-        self.process = process
-        self.address = json.loads((process.home / "daemon.json").read_text())["grpc"]
-        self.channel = grpc.insecure_channel(self.address)
-        self.metadata = (("authorization", f"Bearer {process.token}"),)
-        self.sessions = sessions_pb2_grpc.SessionsStub(self.channel)
-        self.admin = admin_pb2_grpc.AdminStub(self.channel)
-
-    def session(self) -> str:
-        return str(self.call(self.sessions.FindOrCreate, sessions_pb2.SessionsFindOrCreateRequest()).session_id)
-
-    def call(self, method: Any, request: Any, **more: Any) -> Any:
-        return method(request, metadata=self.metadata, timeout=PATIENCE_S, **more)
-
-    def alive(self) -> bool:
-        return bool(self.call(self.admin.Status, admin_pb2.AdminStatusRequest()).version)
-
-    @property
-    def resident_kb(self) -> int:
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(text.partition("VmRSS:")[2].split()[0])
-
-
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     script = {"*": [{"text": "hello"}], "much": [{"text": MANY}]}
@@ -77,16 +51,6 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         opened = Door(process)
         yield opened
         opened.channel.close()
-
-
-def refused(call: Any) -> Any:
-    with pytest.raises(grpc.RpcError) as error:
-        call()
-    return error.value
-
-
-def code(call: Any) -> grpc.StatusCode:
-    return refused(call).code()
 
 
 # --- what it says of itself -------------------------------------------------------------------------------------------------
@@ -228,15 +192,6 @@ def test_a_deadline_ends_a_stream_and_nothing_is_left_of_it(door: Door) -> None:
     stream = door.sessions.Watch(request, metadata=door.metadata, timeout=0.3)
     assert code(lambda: next(iter(stream))) == grpc.StatusCode.DEADLINE_EXCEEDED
     assert eventually(lambda: _open_streams(door) == 0)
-
-
-def eventually(check: Any) -> bool:
-    end = time.monotonic() + PATIENCE_S
-    while not check():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)  # Another process's doing: there is nothing to wait on but the clock.
-    return True
 
 
 def _open_streams(door: Door) -> int:

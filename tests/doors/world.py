@@ -22,7 +22,8 @@ from palyra.transports.http.server import HttpServer
 from palyra.transports.limits import Limits
 from palyra.transports.quic.server import listen
 from tests.doors import http3
-from tests.doors.doors import Door, Grpc, Http, Inside, WebSocket
+from tests.doors.doors import Door, Http, Inside, WebSocket
+from tests.doors.over_grpc import Grpc
 from tests.inprocess import daemon
 
 NAMES = ("in-process", "http+sse", "websocket", "grpc", "http3")

@@ -95,9 +95,7 @@ class App:
         await send_answer(send, outcome, extra)
         self.parts.metrics.request(label, outcome.status, time.perf_counter() - begun)
 
-    async def _stream(
-        self, scope: Scope, outcome: Streaming, receive: Receive, send: Send, ended: Ending, extra: Headers
-    ) -> None:
+    async def _stream(self, scope: Scope, outcome: Streaming, receive: Receive, send: Send, ended: Ending, extra: Headers) -> None:
         if scope["method"] == "HEAD":
             await outcome.chunks.aclose()
             await send_answer(send, Answer(200, media=outcome.media, headers=outcome.headers), extra)
@@ -226,12 +224,16 @@ def _refusal(error: PalyraError, route: Route[Any, Any] | None = None) -> Answer
 
 
 _PREFLIGHT: Headers = (
-    (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE"),
-    (b"access-control-allow-headers", b"authorization, content-type, last-event-id, idempotency-key, x-palyra-session"),
+    (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
+    # Whatever a library adds of its own; the star does not stand for the token's header.
+    (b"access-control-allow-headers", b"authorization, *"),
     (b"access-control-max-age", b"600"),
 )
 
 
 def _cors(origin: bytes | None) -> Headers:
     """Only the origins that the operator named may read answers; nobody else's pages are told anything."""
-    return () if origin is None else ((b"access-control-allow-origin", origin), (b"vary", b"origin"))
+    if origin is None:
+        return ()
+    shown = (b"access-control-expose-headers", b"x-palyra-session, x-palyra-run")
+    return ((b"access-control-allow-origin", origin), shown, (b"vary", b"origin"))
