@@ -22,7 +22,7 @@ from palyra.transports.http import openapi
 from palyra.transports.http.table import ROUTES
 from tests.daemon import DaemonProcess
 
-EXAMPLES = 12
+EXAMPLES = 8
 # These answer for as long as anybody listens.
 STREAMS = {"/v1/events", "/v1/sessions/{session_id}/events"}
 CHECKS = [

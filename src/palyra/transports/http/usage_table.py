@@ -18,7 +18,7 @@ USAGE: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/usage/forecast", summary="what the month will have cost, by the trend", handler=usage.forecast,
           query=usage.Whose, gives=_json(Forecast)),
     Route(method="GET", path="/v1/usage/forecast/schedule", summary="what so many firings of a schedule will use",
-          handler=usage.schedule_forecast, query=usage.ScheduleQuery, gives=_json(RunForecast)),
+          handler=usage.schedule_forecast, query=usage.ScheduleQuery, gives=_json(RunForecast), errors=(404,)),
     Route(method="GET", path="/v1/runs/{run_id}/plans", summary="who was asked in a run, why, and what came of it",
           handler=usage.run_plans, gives=_json(usage.RunPlans)),
     Route(method="GET", path="/v1/budgets", summary="limits on what models may cost, and what is left of them",

@@ -61,7 +61,7 @@ WORKERS: tuple[Route[Any, Any], ...] = (
     Route(method="GET", path="/v1/workers", summary="workers on other machines, and what runs there", handler=listing,
           scope="owner", gives=(Gives(200, WorkerList),)),
     Route(method="POST", path="/v1/workers", summary="a one-time code by which a machine becomes a worker", handler=enrol,
-          scope="owner", body=EnrolWorker, gives=(Gives(201, Enrolment),), errors=(409, 503)),
+          scope="owner", body=EnrolWorker, gives=(Gives(201, Enrolment),), errors=(409,)),
     Route(method="GET", path=_WORKER, summary="one worker, with the calls that it was given last", handler=get, scope="owner",
           gives=(Gives(200, WorkerDetail),)),
     Route(method="POST", path=f"{_WORKER}/drain", summary="give it nothing new, or use it again", handler=drain, scope="owner",
