@@ -135,7 +135,7 @@ def test_it_is_called_by_every_name_of_the_machine_and_no_other(exposed: Https) 
 def test_keys_are_for_the_daemons_user_alone(exposed: Https) -> None:
     folder = exposed.daemon.home / "tls"
     assert {path.name: oct(path.stat().st_mode & 0o777) for path in folder.iterdir()} == dict.fromkeys(
-        ("ca.key", "ca.pem", "served.pem", "server.pem"), "0o600"
+        ("ca.key", "ca.pem", "served.json", "served.pem", "server.pem"), "0o600"
     )
 
 

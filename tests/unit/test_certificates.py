@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import stat
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -233,7 +234,30 @@ def test_a_damaged_authority_is_not_replaced_behind_its_owners_back(tmp_path: Pa
             await certificates.serve(NAMES)
         (tmp_path / "tls" / "ca.key").write_bytes(b"nothing")
         async with opened(tmp_path, HeldClock()) as (certificates, _):
-            with pytest.raises(ConfigInvalid):
-                await certificates.serve(NAMES)
+            # What it signed is still good; it is needed for anything new.
+            await certificates.serve(NAMES)
+            for attempt in (
+                certificates.trust,
+                lambda: certificates.renew(OWNER),
+                lambda: certificates.issue_worker(OWNER, "builder"),
+            ):
+                with pytest.raises(ConfigInvalid):
+                    await attempt()
+
+    asyncio.run(scenario())
+
+
+def test_a_daemon_whose_certificate_is_good_starts_without_the_library_for_them(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, HeldClock()) as (certificates, _):
+            served = await certificates.serve(NAMES)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(sys.modules, "palyra.runtime.tls.authority", None)
+            patch.delattr("palyra.runtime.tls.authority")
+            async with opened(tmp_path, HeldClock()) as (certificates, _):
+                assert await certificates.serve(NAMES) == served
+            async with opened(tmp_path, HeldClock()) as (certificates, _):
+                with pytest.raises(ImportError):
+                    await certificates.serve(("another.example",))
 
     asyncio.run(scenario())

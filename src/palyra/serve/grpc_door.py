@@ -10,8 +10,8 @@ from palyra.transports import exposure, listening
 from palyra.transports.http.app import App
 
 if TYPE_CHECKING:
-    from palyra.runtime.tls.authority import Pair
     from palyra.runtime.tls.certificates import Certificates
+    from palyra.runtime.tls.pair import Pair
 
 
 @asynccontextmanager

@@ -13,9 +13,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from msgspec import Struct
 
 from palyra.domain.errors import ConfigInvalid, InvalidInput
+from palyra.runtime.tls.pair import Facts, Pair
 
 _AUTHORITY = timedelta(days=3_650)
 _SERVER = timedelta(days=90)
@@ -25,29 +25,6 @@ _BEHIND = timedelta(days=1)
 _LONGEST_REQUEST = 16 << 10
 
 _Key = ec.EllipticCurvePrivateKey
-
-
-class Pair(Struct, frozen=True):
-    """A certificate (with those that lead to the authority) and its private key, both PEM. The key is empty if others keep it."""
-
-    certificate: bytes
-    key: bytes = b""
-
-    @property
-    def together(self) -> bytes:
-        """As one file, which is there whole or not at all."""
-        return self.key + self.certificate
-
-
-class Facts(Struct, frozen=True, kw_only=True):
-    """What a certificate says. `fingerprint` is the SHA-256 of its DER form, by which everybody can compare it."""
-
-    fingerprint: str
-    subject: str
-    issuer: str
-    names: tuple[str, ...]
-    begins_ms: int
-    expires_ms: int
 
 
 def new_authority(label: str, now_ms: int) -> Pair:

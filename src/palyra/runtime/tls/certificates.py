@@ -9,10 +9,9 @@ import logging
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import ConfigInvalid, InvalidInput, PalyraError, Unauthenticated
@@ -24,9 +23,7 @@ from palyra.journal.certificates import Certificate, Purpose
 from palyra.journal.database import Database, Tx
 from palyra.runtime.clock import Clock
 from palyra.runtime.doctor import Check
-
-if TYPE_CHECKING:
-    from palyra.runtime.tls.authority import Facts, Pair
+from palyra.runtime.tls.pair import Facts, Pair, fingerprint_of, first, split
 
 DAY_MS = 24 * 3_600_000
 RENEW_BEFORE_MS = 30 * DAY_MS
@@ -109,21 +106,22 @@ class Certificates:
 
     # --- the server's -------------------------------------------------------------------------------------------------
 
-    async def serve(self, names: Sequence[str]) -> "Pair":
+    async def serve(self, names: Sequence[str]) -> Pair:
         """What to serve with under these names, from now on kept fresh."""
         self._names = tuple(dict.fromkeys(names))
-        pair = await self._refresh(SYSTEM)
+        self._serving = await everyday.do(self._remembered)
+        pair = self._serving or await self._refresh(SYSTEM)
         if self._renewing is None:
             self._renewing = asyncio.create_task(self._stay_fresh())
         return pair
 
-    async def renew(self, by: str) -> "Pair":
+    async def renew(self, by: str) -> Pair:
         """A new certificate of our own, or the operator's files as they are now."""
         if self._serving is None:
             raise InvalidInput("the daemon serves without TLS: set server.tls.enabled and restart it")
         return await self._refresh(by, anew=True)
 
-    def context(self, pair: "Pair") -> ssl.SSLContext:
+    def context(self, pair: Pair) -> ssl.SSLContext:
         """For HTTP over TLS. It is given every later certificate too."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -154,7 +152,7 @@ class Certificates:
         )
         return [Check(id="certificate", title="certificate", state="warn" if days >= 0 else "fail", detail=detail, fix=fix)]
 
-    async def _refresh(self, by: str, *, anew: bool = False) -> "Pair":
+    async def _refresh(self, by: str, *, anew: bool = False) -> Pair:
         async with self._one_at_a_time:
             pair = await everyday.do(self._brought if self.brought else self._issued, anew)
             if pair == self._serving:
@@ -162,14 +160,14 @@ class Certificates:
             if not self.brought:
                 await self._record(by, "authority", _facts(await self._authority()))
             await self._record(by, "server", _facts(pair))
-            await everyday.do(self._keep, self.served_file, _first(pair.certificate))
+            await everyday.do(self._remember, pair)
             first, self._serving = self._serving is None, pair
             if not first:
                 for told in self.on_renewed:
                     told(pair)
             return pair
 
-    async def _record(self, by: str, purpose: Purpose, found: "Facts") -> None:
+    async def _record(self, by: str, purpose: Purpose, found: Facts) -> None:
         """On the tape, once for each certificate, whatever became of the daemon when it was made."""
         row = Certificate(found.fingerprint, purpose, found.subject, self._clock.now_ms(), found.expires_ms)
         details = {"purpose": purpose, "subject": found.subject, "names": list(found.names), "expires_ms": found.expires_ms}
@@ -197,11 +195,33 @@ class Certificates:
         """What is served: the key and its certificate in one file, written whole."""
         return self._folder / "server.pem"
 
-    def _brought(self, anew: bool) -> "Pair":
+    def _remember(self, pair: Pair) -> None:
+        """That this is in use and recorded, and what it says."""
+        self._keep(self.served_file, first(pair.certificate))
+        self._keep(self._folder / "served.json", msgspec.json.encode(_facts(pair)))
+
+    def _remembered(self) -> Pair | None:
+        """What was in use when the daemon last ran, if it still is what is wanted: that needs no X.509."""
+        try:
+            facts = msgspec.json.decode((self._folder / "served.json").read_bytes(), type=Facts)
+        except (OSError, msgspec.DecodeError):
+            return None
+        pair = split(self._file)
+        if pair is None or fingerprint_of(first(pair.certificate)) != facts.fingerprint:
+            return None
+        left_ms = facts.expires_ms - self._clock.now_ms()
+        if self._own is not None:
+            return pair if left_ms > 0 and self._read_own() == pair else None
+        return pair if left_ms > RENEW_BEFORE_MS and set(self._names) <= set(facts.names) else None
+
+    def _read_own(self) -> Pair:
+        assert self._own is not None
+        return Pair(_contents(self._own.certificate, "server.tls.cert"), _contents(self._own.key, "server.tls.key"))
+
+    def _brought(self, anew: bool) -> Pair:
         from palyra.runtime.tls import authority
 
-        assert self._own is not None
-        pair = authority.Pair(_contents(self._own.certificate, "server.tls.cert"), _contents(self._own.key, "server.tls.key"))
+        pair = self._read_own()
         try:
             fits = authority.belongs(pair)
         except (ValueError, TypeError, PalyraError):
@@ -217,18 +237,18 @@ class Certificates:
         self._keep(self._file, pair.together)
         return pair
 
-    def _issued(self, anew: bool) -> "Pair":
+    def _issued(self, anew: bool) -> Pair:
         from palyra.runtime.tls import authority
 
         above = self._ensure_authority()
-        kept = _split(self._file)
+        kept = split(self._file)
         if kept is not None and not anew and self._still_good(kept, above, self._names):
             return kept
         pair = authority.issue_server(above, self._names, self._clock.now_ms())
         self._keep(self._file, pair.together)
         return pair
 
-    def _still_good(self, pair: "Pair", above: "Pair", names: Sequence[str]) -> bool:
+    def _still_good(self, pair: Pair, above: Pair, names: Sequence[str]) -> bool:
         from palyra.runtime.tls import authority
 
         try:
@@ -239,10 +259,10 @@ class Certificates:
         fresh = found.expires_ms - self._clock.now_ms() > RENEW_BEFORE_MS
         return fits and fresh and set(names) <= set(found.names)
 
-    async def _authority(self) -> "Pair":
+    async def _authority(self) -> Pair:
         return await everyday.do(self._ensure_authority)
 
-    def _ensure_authority(self) -> "Pair":
+    def _ensure_authority(self) -> Pair:
         from palyra.runtime.tls import authority
 
         pair = self._read_authority()
@@ -253,9 +273,9 @@ class Certificates:
             self._keep(self.authority_file, pair.certificate)
         return pair
 
-    def _read_authority(self) -> "Pair | None":
+    def _read_authority(self) -> Pair | None:
         path = self._folder / "ca.key"
-        pair = _split(path)
+        pair = split(path)
         if pair is None and path.exists():
             raise ConfigInvalid(f"{path} is damaged: restore it from a backup, or remove it, and every worker enrols anew")
         return pair
@@ -271,11 +291,11 @@ class Certificates:
             await self._record(SYSTEM, "server", _facts(pair))
         return self._folder / "workers.pem"
 
-    def _of_link(self, above: "Pair", name: str) -> "Pair":
+    def _of_link(self, above: Pair, name: str) -> Pair:
         from palyra.runtime.tls import authority
 
         path = self._folder / "workers.pem"
-        kept = _split(path)
+        kept = split(path)
         if kept is not None and self._still_good(kept, above, (name,)):
             return kept
         pair = authority.issue_server(above, (name,), self._clock.now_ms())
@@ -339,22 +359,13 @@ class Certificates:
             return (await self._authority()).certificate
 
 
-def fingerprint_of(certificate: bytes) -> str:
-    if certificate.startswith(b"-----"):
-        try:
-            certificate = ssl.PEM_cert_to_DER_cert(certificate.decode("ascii"))
-        except ValueError:
-            return ""
-    return sha256(certificate).hexdigest()
-
-
-def _facts(pair: "Pair") -> "Facts":
+def _facts(pair: Pair) -> Facts:
     from palyra.runtime.tls import authority
 
     return authority.facts(pair.certificate)
 
 
-def _shown(found: "Facts", *, own: bool) -> Shown:
+def _shown(found: Facts, *, own: bool) -> Shown:
     return Shown(
         fingerprint=found.fingerprint,
         subject=found.subject,
@@ -371,21 +382,3 @@ def _contents(path: str, key: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise ConfigInvalid(f"{key}: {path} cannot be read: {(error.strerror or '').lower()}", key=key) from error
-
-
-def _first(chain: bytes) -> bytes:
-    end = b"-----END CERTIFICATE-----"
-    return chain[: chain.index(end) + len(end)] + b"\n"
-
-
-def _split(path: Path) -> "Pair | None":
-    """A key and its certificates from one file, or None if there is none that can be read as that."""
-    from palyra.runtime.tls.authority import Pair
-
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    mark = b"-----BEGIN CERTIFICATE-----"
-    key, found, certificates_ = text.partition(mark)
-    return Pair(mark + certificates_, key) if found and b"PRIVATE KEY" in key else None

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, Unauthenticated, Unavailable
+from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, Unauthenticated
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.tools import Tier
@@ -19,7 +19,8 @@ from palyra.journal import tape, workers
 from palyra.journal.database import Database, Tx
 from palyra.journal.workers import Lease, WorkerRow
 from palyra.runtime.clock import Clock
-from palyra.runtime.tls.certificates import Certificates, fingerprint_of
+from palyra.runtime.tls.certificates import Certificates
+from palyra.runtime.tls.pair import fingerprint_of
 from palyra.runtime.workers.presence import Presence
 from palyra.runtime.workers.refusals import Refusals
 
@@ -104,7 +105,7 @@ class Desk:
         if not _NAME.match(name):
             raise InvalidInput("a worker's name has 1 to 32 small letters, digits and dashes, such as attic or build-2")
         if not self.port:
-            raise Unavailable(
+            raise Conflict(
                 "no worker can connect, because nothing listens for them: `palyra config set workers.listen 0.0.0.0:7445`, "
                 "then restart the daemon"
             )

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 if TYPE_CHECKING:
-    from palyra.runtime.tls.authority import Pair
     from palyra.runtime.tls.certificates import Certificates
+    from palyra.runtime.tls.pair import Pair
 
 
 def of(certificates: "Certificates", pair: "Pair") -> Any:

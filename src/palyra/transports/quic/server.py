@@ -15,7 +15,7 @@ from aioquic.quic.connection import QuicConnection
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificates
 
-from palyra.runtime.tls.authority import Pair
+from palyra.runtime.tls.pair import Pair
 from palyra.transports.http.app import App
 from palyra.transports.limits import Limits, seat
 from palyra.transports.quic.bounded import CONNECTION_WINDOW, STREAM_WINDOW
