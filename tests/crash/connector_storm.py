@@ -70,7 +70,7 @@ class Storm:
     marked: Counter[str] = field(default_factory=Counter)
     twice: Counter[str] = field(default_factory=Counter)
     # How many messages have come to an end so far.
-    ended: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
     kills: int = 0
     model_calls: int = 0
     model_failures: int = 0
@@ -180,13 +180,13 @@ async def _blow(
     # Nobody writes before each channel was connected once: what was said before that is nobody's to read.
     await _connected(daemon, len(feeds), limit_s=60)
     began, over = time.monotonic(), asyncio.Event()
-    killing = asyncio.create_task(_kill(daemon, found, rng, port, kill_every_s, over))
+    killing = asyncio.create_task(_kill(daemon, feeds, found, rng, port, kill_every_s, over))
     dropping = asyncio.create_task(_drop(feeds, found, rng, kill_every_s / 2, over))
     try:
         while not over.is_set():
             ended, waiting = _ended(journal)
-            found.ended = sum(ended.values())
-            if found.ended >= total and not waiting:
+            found.ended = Counter({feed.name: sum(_of(feed.name, ended).values()) for feed in feeds})
+            if found.ended.total() >= total and not waiting:
                 break
             if time.monotonic() - began > limit_s:
                 found.problems.append(f"it did not come to an end: {found.ended} of {total}, {waiting} answers wait")
@@ -210,12 +210,20 @@ async def _blow(
 
 
 async def _kill(
-    daemon: DaemonProcess, found: Storm, rng: random.Random, port: int, every_s: float, over: asyncio.Event
+    daemon: DaemonProcess,
+    feeds: list[_Feed],
+    found: Storm,
+    rng: random.Random,
+    port: int,
+    every_s: float,
+    over: asyncio.Event,
 ) -> DaemonProcess:
-    before = 0
+    before: Counter[str] = Counter()
     while not await _passed(rng.uniform(0.5, 1.5) * every_s, over):
-        if found.ended == before:
-            continue  # Not before it has done something: a machine that is busy would never come to an end.
+        unfinished = [feed.name for feed in feeds if found.ended[feed.name] < sum(map(len, feed.of))]
+        moved = [name for name in unfinished if found.ended[name] > before[name]]
+        if unfinished and 2 * len(moved) < len(unfinished):
+            continue  # Not before half of the channels did something: a machine that is busy would never come to an end.
         before = found.ended
         daemon.process.send_signal(signal.SIGKILL)
         await asyncio.to_thread(daemon.process.wait)
