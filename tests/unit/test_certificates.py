@@ -234,15 +234,18 @@ def test_a_damaged_authority_is_not_replaced_behind_its_owners_back(tmp_path: Pa
             await certificates.serve(NAMES)
         (tmp_path / "tls" / "ca.key").write_bytes(b"nothing")
         async with opened(tmp_path, HeldClock()) as (certificates, _):
-            # What it signed is still good; it is needed for anything new.
-            await certificates.serve(NAMES)
             for attempt in (
                 certificates.trust,
-                lambda: certificates.renew(OWNER),
+                lambda: certificates.serve(NAMES),
                 lambda: certificates.issue_worker(OWNER, "builder"),
             ):
                 with pytest.raises(ConfigInvalid):
                     await attempt()
+        # Removed on purpose: a new one, and a certificate that it signed.
+        (tmp_path / "tls" / "ca.key").unlink()
+        async with opened(tmp_path, HeldClock()) as (certificates, _):
+            context = certificates.context(await certificates.serve(NAMES))
+            handshake(context, trusting(certificates))
 
     asyncio.run(scenario())
 

@@ -212,7 +212,10 @@ class Certificates:
         left_ms = facts.expires_ms - self._clock.now_ms()
         if self._own is not None:
             return pair if left_ms > 0 and self._read_own() == pair else None
-        return pair if left_ms > RENEW_BEFORE_MS and set(self._names) <= set(facts.names) else None
+        above = split(self._folder / "ca.key")
+        # The chain ends with the authority: another one by now would leave those who trust it outside.
+        same = above is not None and pair.certificate.endswith(above.certificate)
+        return pair if same and left_ms > RENEW_BEFORE_MS and set(self._names) <= set(facts.names) else None
 
     def _read_own(self) -> Pair:
         assert self._own is not None
