@@ -30,6 +30,7 @@ log = logging.getLogger("palyra.channels")
 _CONNECT_S = 60.0
 # How much of a channel is read when a session could not be resumed.
 _MOST_MISSED = 1_000
+_AT_ONCE = 8
 _MARKS: dict[Mark, str] = {"seen": "👀", "done": "✅", "refused": "🚫"}
 _STYLES = {"plain": discord.ButtonStyle.secondary, "good": discord.ButtonStyle.success, "bad": discord.ButtonStyle.danger}
 _THREADS = (10, 11, 12)
@@ -208,9 +209,12 @@ class _Reader:
         if guild_id not in self._missed:
             return
         if self._since:
-            for channel_id, channel in channels:
-                for message in await self._history(channel or self._line.get_partial_messageable(channel_id)):
-                    await self._take(message, 0)
+            found = [channel or self._line.get_partial_messageable(channel_id) for channel_id, channel in channels]
+            for at in range(0, len(found), _AT_ONCE):
+                # Read a few at once: with many channels the way there and back is what takes long.
+                for history in await asyncio.gather(*map(self._history, found[at : at + _AT_ONCE])):
+                    for message in history:
+                        await self._take(message, 0)
         self._missed.discard(guild_id)
         if not self._missed:
             # From here on the session is all that is needed.
