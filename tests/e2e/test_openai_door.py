@@ -16,7 +16,7 @@ from tests import daemon
 from tests.daemon import DaemonProcess
 from tests.e2e.test_images import png
 
-CONFIG = "[limits]\nrequests_per_second = 100000\nanswer_s = 1\nstreams = 6\n[memory]\nembeddings = false\n"
+CONFIG = "[limits]\nrequests_per_second = 100000\nstreams = 6\n[memory]\nembeddings = false\n"
 WRITE = {"name": "fs.write", "arguments": {"path": "note.txt", "content": "first\n"}}
 CITIES = [{"name": "get_weather", "arguments": {"city": each}} for each in ("Brno", "Wien")]
 WEATHER = {
@@ -43,7 +43,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def client(served: DaemonProcess) -> OpenAI:
-    return OpenAI(base_url=f"{served.url}/v1", api_key=served.token, timeout=20)
+    return OpenAI(base_url=f"{served.url}/v1", api_key=served.token, timeout=60)
 
 
 def user(text: Any) -> Any:
@@ -159,16 +159,23 @@ def approval(served: DaemonProcess, session_id: str) -> str:
 
 
 def test_who_does_not_stream_is_told_what_is_waited_for_and_gets_the_answer_later(served: DaemonProcess, client: OpenAI) -> None:
+    def ask(text: str = "write", **headers: str) -> ChatCompletion:
+        return client.chat.completions.create(model="palyra", messages=user(text), extra_headers=headers)
+
     with pytest.raises(openai.ConflictError) as told:
-        client.chat.completions.create(model="palyra", messages=user("write"))
-    details = told.value.body["details"]  # type: ignore[index]
-    assert f"Idempotency-Key: {details['run_id']}" in told.value.message
-    served.post(f"/v1/approvals/{details['approvals'][0]}/answer", {"decision": "allow"})
-    again = {"Idempotency-Key": details["run_id"]}
-    answer = client.chat.completions.create(model="palyra", messages=user("write"), extra_headers=again)
-    assert (answer.choices[0].message.content, session_of(answer)) == ("I write it.\n\nwritten", details["session_id"])
+        ask(Prefer="wait=1")
+    where = told.value.body["details"]  # type: ignore[index]
+    asked = approval(served, where["session_id"])
+    again = {"Idempotency-Key": where["run_id"]}
+    with pytest.raises(openai.ConflictError) as told:
+        ask(Prefer="wait=0", **again)
+    assert told.value.body["details"]["approvals"] == [asked]  # type: ignore[index]
+    assert f"Idempotency-Key: {where['run_id']}" in told.value.message
+    served.post(f"/v1/approvals/{asked}/answer", {"decision": "allow"})
+    answer = ask(**again)
+    assert (answer.choices[0].message.content, session_of(answer)) == ("I write it.\n\nwritten", where["session_id"])
     with pytest.raises(openai.ConflictError, match="another payload"):
-        client.chat.completions.create(model="palyra", messages=user("look"), extra_headers=again)
+        ask("look", **again)
 
 
 def test_the_same_key_is_the_same_run(client: OpenAI) -> None:
@@ -182,7 +189,7 @@ def test_the_same_key_is_the_same_run(client: OpenAI) -> None:
 @pytest.mark.parametrize("named", [True, False])
 def test_going_away_ends_the_run_unless_somebody_can_come_back_to_it(served: DaemonProcess, stream: bool, named: bool) -> None:
     key = f"away-{stream}"
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     headers = {"Authorization": f"Bearer {served.token}", "Content-Type": "application/json"}
     body = {"messages": user("hold"), "stream": stream, **({"user": key} if named else {})}
     seen = served.get("/v1/status")["entries"]
@@ -215,7 +222,7 @@ def test_who_gets_no_place_has_started_nothing(served: DaemonProcess) -> None:
 
 
 def asked_to_hold(served: DaemonProcess) -> http.client.HTTPConnection:
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     headers = {"Authorization": f"Bearer {served.token}", "Content-Type": "application/json"}
     body = {"messages": user("hold place"), "stream": True}
     connection.request("POST", "/v1/chat/completions", json.dumps(body).encode(), headers)

@@ -5,6 +5,7 @@ recorded replies say what they were, so that an answer is whole whatever a slow 
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from palyra.transports.limits import Ending
 
 _BETWEEN = "\n\n"
 _LARGE = 256 << 10
+_WAIT = re.compile(rb"\bwait=(\d{1,6})\b")
 _delta = msgspec.json.Decoder(ModelDelta)
 
 
@@ -234,7 +236,8 @@ async def whole(call: Call[Any, Any], begun: Begun, held: Held) -> Answering:
         work = asyncio.create_task(_to_the_end(parts, call.principal, answering))
         left = asyncio.create_task(gone(call.receive))
         try:
-            await asyncio.wait({work, left, ended.future}, timeout=parts.limits.answer_s, return_when=asyncio.FIRST_COMPLETED)
+            patience_s = _patience_s(call.headers, parts.limits.answer_s)
+            await asyncio.wait({work, left, ended.future}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (work, left):
                 task.cancel()
@@ -249,6 +252,12 @@ async def whole(call: Call[Any, Any], begun: Begun, held: Held) -> Answering:
     if answering.error is not None:
         raise answering.error
     return answering
+
+
+def _patience_s(headers: dict[bytes, bytes], most: float) -> float:
+    """How long the caller waits: as it prefers, and no longer than anybody may."""
+    wanted = _WAIT.search(headers.get(b"prefer", b""))
+    return min(int(wanted[1]), most) if wanted else most
 
 
 async def _to_the_end(parts: Parts, principal: str, answering: Answering) -> None:
