@@ -841,6 +841,7 @@ export interface Exposure {
   own_files?: boolean;
   quic?: boolean;
   grpc?: boolean;
+  workers?: string;
   names?: (string)[];
   allowed_hosts?: (string)[];
   allowed_origins?: (string)[];

@@ -184,7 +184,6 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(at: At, daemon: 
     expect(page.get_by_role("region", name="Runs there now")).to_contain_text("Nothing.")
     page.get_by_role("button", name="Use it again").click()
     expect(page.locator(".badge", has_text="connected")).to_be_visible()
-
     page.get_by_role("button", name="Revoke…").click()
     expect(page.get_by_text("would have to be enrolled anew")).to_be_visible()
     page.get_by_role("button", name="Revoke it").click()
@@ -300,7 +299,7 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
     # What starts a program is told where it is.
     page.get_by_role("button", name="Editor (ACP)").click()
     palyra = json.loads(page.locator(".code code").inner_text())["agent_servers"]["Palyra"]
-    assert (palyra["command"], palyra["args"]) == ("palyra", ["acp"])
+    assert [palyra["command"], *palyra["args"]] == ["palyra", "acp"]
     assert palyra["env"] == {"PALYRA_URL": daemon.url, "PALYRA_TOKEN": "YOUR_TOKEN"}
     page.get_by_role("button", name="OpenAI SDK").click()
     expect(page.get_by_role("region", name="OpenAI SDK")).to_contain_text(f'base_url="{daemon.url}/v1"')

@@ -51,16 +51,22 @@ export function Listening(): VNode {
 
 function Reach({ it }: { it: Exposure }): VNode {
   const host = it.host ?? "127.0.0.1";
-  const here = host === "localhost" || host === "::1" || host.startsWith("127.");
+  const here = local(host);
+  const workers = it.workers ?? "";
   const names = [...(it.names ?? []), ...(it.allowed_hosts ?? [])];
   return (
     <Part id="reach" title="Who can reach it">
       {here ? <p>Only programs on its own machine. To let others in, with TLS and a token:</p> : <p>Other machines, at <span class="mono">{visible(host)}</span>. Each needs a token, and everything is encrypted.</p>}
       {here && <Code language="sh" plain text={OPEN} />}
+      {workers && !local(workers.replace(/:\d+$/, "")) && <p>Workers come in at <span class="mono">{visible(workers)}</span>, each by a certificate of its own.</p>}
       {names.length > 0 && <p class="breaks">It is also called {names.map((each) => <><code key={each}>{visible(each)}</code> </>)}</p>}
       {(it.allowed_origins ?? []).length > 0 && <p class="breaks">Pages of these sites may call it: {(it.allowed_origins ?? []).map((each) => <><code key={each}>{visible(each)}</code> </>)}</p>}
     </Part>
   );
+}
+
+function local(host: string): boolean {
+  return /^(localhost|127\..*|\[?::1\]?)$/.test(host);
 }
 
 function Certificates({ it, onChanged }: { it: Found; onChanged: () => void }): VNode {
