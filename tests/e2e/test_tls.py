@@ -220,6 +220,11 @@ def test_who_speaks_no_tls_or_says_nothing_does_not_disturb(exposed: Https) -> N
     with socket.create_connection(("127.0.0.1", exposed.daemon.port), timeout=20) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"HTTP/1.1 200" not in plain.recv(1_000)
+    line = next(
+        line for line in Path(f"/proc/{exposed.daemon.pid}/limits").read_text().splitlines() if line.startswith("Max open files")
+    )
+    soft, hard = map(int, line.split()[3:5])
+    assert soft == min(hard, 65_536)
     silent = [socket.create_connection(("127.0.0.1", exposed.daemon.port)) for _ in range(50)]
     try:
         assert exposed.ask("GET", "/healthz", token="")[0] == 200

@@ -4,12 +4,13 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +38,8 @@ log = logging.getLogger("palyra.serve")
 Say = Callable[[str], None]
 # Long enough for an answer to leave.
 _ANSWERED_S = 0.1
+# More than there may be connections.
+_FILES = 65_536
 
 
 def serve(
@@ -49,6 +52,7 @@ def serve(
     loaded = config.load(home, environment)
     server = loaded.config.server
     config.make_private(home)
+    _open_more_files()
     if server.one_processor:
         processors.keep_together()
     chosen_port = server.http_port if port is None else port
@@ -59,6 +63,15 @@ def serve(
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
         runner.run(_serve(loaded, environment, listener, udp, say or _to_stderr))
+
+
+def _open_more_files() -> None:
+    """A connection is a file, and who opens many must not keep us from our own. Commands have a limit of their own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
