@@ -36,7 +36,7 @@ prepare: $(VENV)/.browses
 	wait
 
 test: prepare
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/.develops
 	$(BIN)/ruff format --check src tests bench scripts

@@ -1,7 +1,32 @@
 """What holds for all tests."""
 
+import pytest
 from hypothesis import settings
 
 # How long one example takes says more about the machine than about the code.
 settings.register_profile("palyra", deadline=None)
 settings.load_profile("palyra")
+
+# By how long a module of theirs takes. The others come between the last two.
+_FOLDERS = ("console", "e2e", "injection", "docs", "escapes", "contract", "crash")
+_LAST = "unit"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long modules first: when several run at once, the last ones are short, and nobody waits long for them.
+
+    Long are those with a test that has more time than others.
+    """
+    limits: dict[str, float] = {}
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        module = item.nodeid.partition("::")[0]
+        limits[module] = max(limits.get(module, 0), marker.args[0] if marker is not None else 0)
+
+    def place(item: pytest.Item) -> tuple[float, int]:
+        module = item.nodeid.partition("::")[0]
+        folder = module.split("/")[1]
+        rank = _FOLDERS.index(folder) if folder in _FOLDERS else len(_FOLDERS) + (folder == _LAST)
+        return -limits[module], rank
+
+    items.sort(key=place)
