@@ -29,9 +29,9 @@ run: $(VENV)/.runs
 prepare: $(VENV)/.browses
 	@{ $(BIN)/python scripts/console.py || echo "warning: without it tests/console fails"; } & \
 	{ $(BIN)/python scripts/synapse.py || echo "warning: without it the tests of the Matrix channel fail"; } & \
+	{ $(BIN)/python scripts/openai_clients.py || echo "warning: without it tests/e2e/test_openai_programs.py fails"; } & \
 	{ $(BIN)/python scripts/conformance.py || echo "warning: without it tests/contract/test_mcp_conformance.py and test_mcp_server_conformance.py fail"; \
 	$(BIN)/python scripts/mcp_inspector.py || echo "warning: without it tests/e2e/test_mcp_server_clients.py fails"; \
-	$(BIN)/python scripts/openai_clients.py || echo "warning: without it tests/e2e/test_openai_programs.py fails"; \
 	$(BIN)/python scripts/slack_emulator.py || echo "warning: without it tests/contract/test_channel_slack_emulator.py fails"; } & \
 	wait
 
