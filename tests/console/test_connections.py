@@ -21,7 +21,7 @@ from palyra.worker.home import Home
 from tests import console_world
 from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
 from tests.console.test_keyboard import press, reach
-from tests.console_world import Person, serious
+from tests.console_world import serious
 from tests.daemon import DaemonProcess, start
 from tests.e2e.test_workers_daemon import HELD, LONGEST_S, begin
 
@@ -83,24 +83,22 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 
 @pytest.fixture(scope="module")
-def owner(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
-    """Somebody who logs in once; each test has a tab of its own."""
+def tab(browser: Browser, daemon: DaemonProcess) -> Iterator[Page]:
+    """Somebody who logs in once, and goes from view to view: loading the console anew is most of what a test costs."""
     with console_world.person(browser, daemon, permissions=["clipboard-read", "clipboard-write"]) as somebody:
-        somebody.log_in().close()
-        yield somebody
+        yield somebody.log_in()
 
 
 @pytest.fixture
-def at(owner: Person) -> Iterator[At]:
-    opened: list[Page] = []
+def at(tab: Page, daemon: DaemonProcess) -> At:
+    def go(view: str) -> Page:
+        # By way of another page: a view that is left forgets what was typed into it.
+        for path in ("tour", f"connections{view}"):
+            tab.goto(f"{daemon.url}/#/{path}")
+            tab.get_by_role("heading", level=1).first.wait_for()
+        return tab
 
-    def tab(view: str) -> Page:
-        opened.append(owner.tab(f"/#/connections{view}"))
-        return opened[-1]
-
-    yield tab
-    for page in opened:
-        page.close()
+    return go
 
 
 @pytest.fixture
