@@ -12,7 +12,7 @@ from palyra.channels.contract import Lost, Outgoing, SendFailed
 from palyra.channels.matrix.connector import CANNOT_READ, Matrix
 from palyra.domain.errors import NotFound
 from palyra.models.scripted import Turn
-from palyra.runtime.channels.shapes import Place
+from palyra.runtime.channels.shapes import Place, Trace
 from tests.connectors import RecordingDoor
 from tests.inprocess import daemon
 from tests.matrix_world import MatrixWorld, matrix_world
@@ -52,6 +52,19 @@ def answers(events: list[Event], bot: Account) -> list[Event]:
     return [each for each in mine if each["content"].get("msgtype") == "m.text" and "m.new_content" not in each["content"]]
 
 
+async def answered(opened: Daemon, who: Account, sent: list[str]) -> list[Trace]:
+    """What became of messages, once the daemon knows that they were answered: that is after whoever asked can see it."""
+
+    async def look() -> list[Trace] | None:
+        try:
+            traces = [await opened.channels.trace(f"rooms:{each}") for each in sent]
+        except NotFound:
+            return None  # Not all of them have come in.
+        return traces if all(each.message.state == "answered" for each in traces) else None
+
+    return await follow(who, look)
+
+
 async def serving(connector: Matrix, door: RecordingDoor) -> "asyncio.Task[None]":
     wanted = door.connects + 1
     task = asyncio.create_task(connector.serve(door))
@@ -75,8 +88,8 @@ def test_whoever_invites_the_agent_and_writes_at_once_is_answered(tmp_path: Path
         events = await until(anna, room, lambda found: bool(answers(found, world.bot)))
         assert [each["content"]["body"] for each in answers(events, world.bot)] == ["the answer"]
         assert "<p>the answer</p>" in answers(events, world.bot)[0]["content"]["formatted_body"]
-        trace = await opened.channels.trace(f"rooms:{asked}")
-        assert (trace.message.state, trace.message.inbound.is_direct) == ("answered", True)
+        (trace,) = await answered(opened, anna, [asked])
+        assert trace.message.inbound.is_direct
 
     play_whole(tmp_path, scene)
 
@@ -106,15 +119,7 @@ def test_every_message_is_answered_once_though_the_server_is_killed_and_loses_an
         home.kill()
         await asyncio.to_thread(home.start)
         sent += [await anna.send(room, {"msgtype": "m.text", "body": f"!{number}"}) for number in range(3, 6)]
-
-        async def done() -> bool | None:
-            try:
-                traces = [await opened.channels.trace(f"rooms:{each}") for each in sent]
-            except NotFound:
-                return None  # Not all of them have come in.
-            return True if all(each.message.state == "answered" for each in traces) else None
-
-        await follow(anna, done)
+        await answered(opened, anna, sent)
         await asyncio.wait_for(opened.channels.outbox.idle.wait(), 30)
         traces = [await opened.channels.trace(f"rooms:{each}") for each in sent]
         replies = {reply.reply_id: reply for trace in traces for reply in trace.replies}
