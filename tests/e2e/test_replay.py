@@ -3,8 +3,6 @@
 import asyncio
 import json
 import socket
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +28,7 @@ from palyra.tools import rehearsal, standard
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 from tests import replaying
+from tests.crash.everywhere import in_memory, program
 from tests.e2e.test_images import Camera
 from tests.faults import SlowLoading, held_writer, long_and_next, reached
 from tests.inprocess import daemon, finished, say, session
@@ -106,16 +105,9 @@ def from_journal(path: Path) -> Iterator[Recording]:
 
 def killed(folder: Path) -> list[Recording]:
     traces = next(material("traces").glob("*.json"))
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.crash.recorded_crashes", str(folder), str(traces)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return [each for left in json.loads(done.stdout) for each in from_journal(Path(left) / "home" / "journal.db")]
+    with in_memory(folder) as fast:
+        left = program("tests.crash.recorded_crashes", str(fast), str(traces))
+        return [each for place in left for each in from_journal(Path(place) / "home" / "journal.db")]
 
 
 # --- identical --------------------------------------------------------------------------------------------------------
