@@ -178,7 +178,10 @@ def test_a_kind_of_task_is_held_and_begun_again_and_what_changes_elsewhere_shows
 def test_everything_is_done_with_the_keyboard_alone(somebody: Person) -> None:
     waiting = task(somebody.daemon, "queued", kind="test.keys")
     page = somebody.log_in("/#/health")
-    page.get_by_label("of", exact=True).focus()
+    kinds = page.get_by_label("of", exact=True)
+    # What is not there yet cannot be typed.
+    expect(kinds.locator("option", has_text="test.keys")).to_be_attached()
+    kinds.focus()
     page.keyboard.type("test.keys")
     expect(tasks(page)).to_have_count(1)
     for name in ("Details", "Hold", "Cancel…"):
