@@ -40,8 +40,9 @@ class Stage:
 
     async def conversation(self, *, direct: bool = False) -> str:
         """A conversation where somebody has written, under the name that the platform gives it."""
+        heard = len(self.door.messages)
         await self.world.say("hello there", direct=direct)
-        await self.hears(len(self.door.messages) + 1)
+        await self.hears(heard + 1)
         return self.door.messages[-1].conversation
 
     async def close(self) -> None:
