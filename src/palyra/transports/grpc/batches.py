@@ -11,20 +11,18 @@ from typing import Any
 
 import msgspec
 
-from palyra.domain.events import Entry, LiveEvent, ModelDelta
+from palyra.domain.events import Entry
 from palyra.transports.grpc.codec import filler
 from palyra.transports.grpc.verbs import HAPPENED
 from palyra.transports.http.watching import Batch
+from palyra.transports.joining import GATHER_S, decode_live, joined
 from palyra.v1 import events_pb2
 
-# How long after live events nothing is sent: what comes meanwhile goes out as one message.
-GATHER_S = 0.02
 _MOST_ITEMS = 256
 _MOST_BYTES = 512 << 10
 _SHARED_BYTES = 8 << 10
 
 _entry = msgspec.json.Decoder(Entry).decode
-_live = msgspec.json.Decoder(LiveEvent).decode
 _OPTIONS = {type_: (option, filler(type_)) for option, type_ in HAPPENED.options}
 
 
@@ -57,45 +55,12 @@ def _made(batch: Batch) -> Iterator[bytes]:
     size = 0
     for number, wire in batch:
         if held and (size + len(wire) > _MOST_BYTES or len(held) >= _MOST_ITEMS):
-            yield message_of(*_joined(held))
+            yield message_of(*joined(held))
             held, size = [], 0
-        held.append(_entry(wire) if number else _live(wire))
+        held.append(_entry(wire) if number else decode_live(wire))
         size += len(wire)
     if held:
-        yield message_of(*_joined(held))
-
-
-def _joined(values: list[Any]) -> Iterator[Any]:
-    """The same with the deltas that follow each other as one."""
-    texts: list[str] = []
-    first: ModelDelta | None = None
-    for value in values:
-        if first is not None and isinstance(value, ModelDelta) and _continues(first, value):
-            texts.append(value.text or value.reasoning)
-            continue
-        if first is not None:
-            yield _with(first, texts)
-            first = None
-        if isinstance(value, ModelDelta) and not value.call:
-            first, texts = value, []
-        else:
-            yield value
-    if first is not None:
-        yield _with(first, texts)
-
-
-def _continues(first: ModelDelta, value: ModelDelta) -> bool:
-    same = first.run_id == value.run_id and first.turn == value.turn and not value.whole and not value.call
-    return same and bool(first.text) != bool(first.reasoning) and bool(first.text) == bool(value.text)
-
-
-def _with(first: ModelDelta, texts: list[str]) -> ModelDelta:
-    if not texts:
-        return first
-    more = "".join(texts)
-    if first.text:
-        return msgspec.structs.replace(first, text=first.text + more)
-    return msgspec.structs.replace(first, reasoning=first.reasoning + more)
+        yield message_of(*joined(held))
 
 
 async def pump(batches: AsyncGenerator[Batch, None], write: Callable[[bytes], Awaitable[None]]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from palyra.journal.tokens import Token
+from palyra.transports import joining
 from palyra.transports.http.calls import Answer as HttpAnswer
 from palyra.transports.http.calls import Call, Nothing, Parts, Receive, Send, Streaming
 from palyra.transports.http.conversing import Conversing, from_json
@@ -69,10 +70,13 @@ class Conversation:
         batches = self._parts.gateway.watch(self._token.principal, self._session_id, after)
         async with aclosing(cast("Any", batches)) as source:
             async for batch in source:
-                for number, wire in batch:
+                for number, wire in joining.wires(batch):
                     await self._send({"type": "websocket.send", "text": _framed(number, wire)})
+                live = bool(batch) and not batch[-1][0]
                 # Nothing that was sent is held while nothing happens.
                 batch, wire = (), b""
+                if live:
+                    await asyncio.sleep(joining.GATHER_S)
 
     async def _listen(self) -> None:
         while True:
