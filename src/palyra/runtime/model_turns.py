@@ -32,6 +32,8 @@ from palyra.runtime.spending import Bill, Spending
 from palyra.runtime.surroundings import Stored
 from palyra.runtime.working import Interrupted, Working
 
+# Long enough for a question to leave.
+_TOLD_AFTER_S = 0.01
 _ADVICE = {
     "auth": "check the provider's key with `palyra doctor`",
     "permission": "the key may not use this model: choose another with --model",
@@ -113,20 +115,37 @@ class _Prepared:
 
     request: ModelRequest
     events: tuple[AnyEvent, ...]
-    # None: they are told with the answer.
-    told: Awaitable[Any] | None
     # Our own count of what is sent.
     tokens: int
     # What goes into the store with the events.
     beside: Callable[[Tx], None] | None = None
+    # None: they are told with the answer.
+    told: Awaitable[Any] | None = None
+    _soon: asyncio.TimerHandle | None = None
+
+    def tell_soon(self, run: Working) -> None:
+        """When the question is on its way: writing it down must not delay the first word."""
+        self._soon = asyncio.get_running_loop().call_later(_TOLD_AFTER_S, self._begin, run)
+
+    def _begin(self, run: Working) -> None:
+        self.told = run.append(*self.events, beside=self.beside)
+
+    def not_now(self) -> None:
+        """Whatever comes next on the tape, it is not told behind that."""
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
 
     async def tell(self, run: Working) -> None:
+        self.not_now()
         if self.told is None:
-            self.told = run.append(*self.events, beside=self.beside)
+            self._begin(run)
+        assert self.told is not None
         await self.told
 
     async def answered(self, run: Working, replied: ModelReplied) -> None:
         """The answer, behind what was asked. It was paid for: while the store refuses it is held, and nobody is asked again."""
+        self.not_now()
         try:
             if self.told is not None:
                 await self.told
@@ -182,36 +201,39 @@ class ModelTurns:
         await self._compacting.before_turn(run, route.targets[0])
         prepared = await self._prepare(run, route, 0, images, nearby, continuing=continuing)
         turn = run.progress.turns + 1
-        while True:
-            target = route.targets[index]
-            stream = _Stream(self, run, turn)
-            attempt += 1
-            try:
-                reply = await run.interruptible(self._ask(target, prepared.request, stream.emit), breakable=True)
-            except Interrupted:
-                reply = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
-            except ModelFailure as failure:
-                await prepared.tell(run)
-                if failure.failure == "context_too_long" and not condensed and not stream.text:
-                    condensed = True
-                    if await self._compacting.make_room(run, target):
-                        await run.append(self._failure(failure, target, turn, attempt, will_retry=True))
-                        prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing)
+        try:
+            while True:
+                target = route.targets[index]
+                stream = _Stream(self, run, turn)
+                attempt += 1
+                try:
+                    reply = await run.interruptible(self._ask(target, prepared.request, stream.emit), breakable=True)
+                except Interrupted:
+                    reply = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
+                except ModelFailure as failure:
+                    await prepared.tell(run)
+                    if failure.failure == "context_too_long" and not condensed and not stream.text:
+                        condensed = True
+                        if await self._compacting.make_room(run, target):
+                            await run.append(self._failure(failure, target, turn, attempt, will_retry=True))
+                            prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing)
+                            continue
+                    wait_ms = await self._failed(run, route, index, attempt, turn, failure, shown=bool(stream.text))
+                    if wait_ms is None:
+                        return
+                    why = ""
+                    if wait_ms < 0:
+                        index, attempt, why = index + 1, 0, f"{target.provider}: {failure.failure}"
+                    elif not await self._pause(run, wait_ms):
                         continue
-                wait_ms = await self._failed(run, route, index, attempt, turn, failure, shown=bool(stream.text))
-                if wait_ms is None:
-                    return
-                why = ""
-                if wait_ms < 0:
-                    index, attempt, why = index + 1, 0, f"{target.provider}: {failure.failure}"
-                elif not await self._pause(run, wait_ms):
+                    prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing, why=why)
                     continue
-                prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing, why=why)
-                continue
-            stream.finish()
-            bill = self._spending.bill(target, reply, prepared.tokens)
-            await prepared.answered(run, self._replied(reply, target, stream, turn, bill, route.task))
-            return
+                stream.finish()
+                bill = self._spending.bill(target, reply, prepared.tokens)
+                await prepared.answered(run, self._replied(reply, target, stream, turn, bill, route.task))
+                return
+        finally:
+            prepared.not_now()
 
     async def _pause(self, run: Working, wait_ms: int) -> bool:
         """Wait before the next try. An interrupt ends the wait: then there is new input to ask about, and this is True."""
@@ -253,7 +275,7 @@ class ModelTurns:
         continuing: bool,
         why: str = "",
     ) -> "_Prepared":
-        """The request for a target. A new route is told at once, because people want to know who is being asked; what was
+        """The request for a target. A new route is told soon, because people want to know who is being asked; what was
         assembled for a later turn goes with the reply."""
         target = route.targets[index]
         conversation, sizes = run.live.conversation, run.live.sizes
@@ -265,9 +287,11 @@ class ModelTurns:
         beside = self._keep(run, assembled.surroundings)
         known = bool(run.progress.turns) and run.progress.route == target.name if route.told is None else not route.told
         if known and not why:
-            return _Prepared(request, (assembled.event,), None, assembled.event.tokens, beside)
+            return _Prepared(request, (assembled.event,), assembled.event.tokens, beside)
         events = (self._spending.planned(route, index, why, assembled.event), assembled.event)
-        return _Prepared(request, events, run.append(*events, beside=beside), assembled.event.tokens, beside)
+        prepared = _Prepared(request, events, assembled.event.tokens, beside)
+        prepared.tell_soon(run)
+        return prepared
 
     def _keep(self, run: Working, surroundings: Stored) -> Callable[[Tx], None] | None:
         """The step that stores what the prompt took from outside, if it is not that of the turn before."""
