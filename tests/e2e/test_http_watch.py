@@ -266,6 +266,19 @@ def test_a_websocket_submits_answers_cancels_and_pings(served: DaemonProcess, se
     asyncio.run(asyncio.wait_for(scenario(), 40))
 
 
+def test_words_that_come_at_once_are_few_messages_on_a_websocket(served: DaemonProcess, session_id: str) -> None:
+    async def scenario() -> None:
+        async with client(served) as http, http.ws_connect(f"/v1/sessions/{session_id}/ws") as raw:
+            socket = Socket(raw)
+            await socket.ask(type="submit", text="many words")
+            await socket.entry("run.completed")
+            pieces = [frame["event"]["text"] for frame in socket.seen if frame["type"] == "live"]
+            assert "".join(pieces) == "".join(WORDS)
+            assert len(pieces) < len(WORDS)
+
+    asyncio.run(asyncio.wait_for(scenario(), 40))
+
+
 @pytest.mark.parametrize(
     "message",
     [
