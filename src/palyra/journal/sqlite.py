@@ -163,6 +163,8 @@ class Sqlite:
     def _connect(self, flags: int) -> apsw.Connection:
         raw = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs, statementcachesize=200)
         raw.set_busy_timeout(5_000)
+        # A plan that may depend on what is bound is made anew for every call, which costs more than most calls do.
+        raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         raw.execute("PRAGMA trusted_schema=OFF; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY")
         return raw
 
