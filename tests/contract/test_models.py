@@ -139,6 +139,32 @@ def test_text_arrives_in_its_pieces_and_apart_from_reasoning(opened: Opening) ->
     assert heard == [("reasoning", "hm"), ("reasoning", "m"), ("text", "Hel"), ("text", "lo, "), ("text", "wörld")]
 
 
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic"])
+def test_who_waits_for_the_first_word_has_it_before_the_rest_is_read(dialect: Dialect) -> None:
+    turns: list[int] = []
+
+    async def run() -> None:
+        heard: list[str] = []
+
+        def emit(channel: Channel, piece: str) -> None:
+            if not heard:
+                asyncio.get_running_loop().call_soon(lambda: turns.append(len(heard)))
+            heard.append(piece)
+
+        http = HttpClient()
+        script = Script(text=tuple(f"word{number} " for number in range(100)))
+        async with FakeProvider(Answer(WRITERS[dialect](script))) as server:
+            provider = open_provider(dialect, Endpoint(name=dialect, base_url=server.url, api_key="sk-test"), http)
+            reply = await provider.stream(ModelRequest(model="m", instructions="", messages=(UserMessage((Text("hi"),)),)), emit)
+            await http.close()
+        assert reply.text == "".join(script.text) == "".join(heard)
+
+    asyncio.run(run())
+    # However much has come in one piece: somebody else had a turn when a few words had been read.
+    assert turns, "nobody else had a turn"
+    assert turns[0] < 20
+
+
 @SCRIPTABLE
 def test_parallel_calls_come_back_in_order_under_our_names(opened: Opening) -> None:
     reply, _ = stream(opened, CALLS)

@@ -3,19 +3,22 @@
 A reply is complete only when the dialect's own end mark was seen. Without it the answer is a failure, whatever it held.
 """
 
+import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from palyra.domain.messages import ModelFailure, Reply
 from palyra.models import failures
-from palyra.models.http import Endpoint, HttpClient, sendable
+from palyra.models.http import Answer, Endpoint, HttpClient, sendable
 from palyra.models.sse import EventTooLarge, Splitter
 
 _MAX_BODY_BYTES: Final = 32 * 1024 * 1024
+# Room for a first word in any dialect.
+_FIRST_BYTES: Final = 1024
 # What a reader of JSON can raise; nesting without end is the third.
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 T = TypeVar("T")
@@ -128,7 +131,7 @@ async def ask(http: HttpClient, endpoint: Endpoint, path: str, headers: Mapping[
         reading = Reading(parser, endpoint)
         waits = True
         try:
-            while chunk := await answer.chunk():
+            async for chunk in _chunks(answer):
                 if reading.feed(chunk):
                     await answer.farewell()
                     break
@@ -140,6 +143,19 @@ async def ask(http: HttpClient, endpoint: Endpoint, path: str, headers: Mapping[
             if not parser.complete or failure.failure not in ("network", "timeout"):
                 raise
         return reading.end()
+
+
+async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
+    """What arrives, as it arrives. Of a long first chunk a little comes first, and then it is everybody's turn: the first word
+    must not wait until all that came with it has been read."""
+    chunk = await answer.chunk()
+    if len(chunk) > _FIRST_BYTES:
+        yield chunk[:_FIRST_BYTES]
+        chunk = chunk[_FIRST_BYTES:]
+        await asyncio.sleep(0)
+    while chunk:
+        yield chunk
+        chunk = await answer.chunk()
 
 
 class Adapting:

@@ -74,9 +74,12 @@ class _Stream:
             return
         if channel == "text":
             self.text.append(piece)
-        if not self._waiting:
-            self._loop.call_soon(self._flush)
         self._waiting.append((channel, piece))
+        if not self.first_ms:
+            # Nobody who waits for the first word waits for a second one.
+            self._flush()
+        elif len(self._waiting) == 1:
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         if not self._waiting:
