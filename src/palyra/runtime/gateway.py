@@ -167,14 +167,14 @@ class Gateway:
         if "@" in submission.text or submission.attachments:
             enclosed = labelled(await self._enclosed(principal, session_id, submission), brought)
         # The run that begins needs the conversation: the step reads it along, if it is not in memory.
-        expected = self._lives.expect(session_id)
+        expected = self._lives.expect(session_id, submission_id)
         try:
             step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed, said=said or PLAIN)
             step.expected, step.schedule_id = expected, schedule_id
             submitted = await self._db.write(step)
         finally:
             if expected is not None:
-                self._lives.settle(expected)
+                self._lives.expect_no_more(expected)
         if submitted.outcome == "joined" and submission.mode == "interrupt":
             self._runs.interrupt(submitted.run_id)
         return submitted
@@ -344,11 +344,13 @@ class _Submit:
 
     def __call__(self, tx: Tx) -> Submitted:
         session = sessions.get(tx, self._session_id, self._principal)
-        known = runs.find_submission(tx, self._id)
-        if known is not None:
-            return self._repeat(tx, known)
-        if runs.find(tx, self._id) is not None:
-            raise Conflict(f"run {self._id} exists already", run_id=self._id)
+        if self._submission.run_id:
+            # Who sent it chose its id: only then can it have been there before.
+            known = runs.find_submission(tx, self._id)
+            if known is not None:
+                return self._repeat(tx, known)
+            if runs.find(tx, self._id) is not None:
+                raise Conflict(f"run {self._id} exists already", run_id=self._id)
         if session.archived:
             raise Conflict("this session is archived: unarchive it to go on", session_id=self._session_id)
         for each in self._submission.attachments:
@@ -357,7 +359,7 @@ class _Submit:
         unfinished = runs.unfinished_of_session(tx, self._session_id)
         active = next((run for run in unfinished if run.state in run_state.ACTIVE), None)
         if self.expected is not None:
-            self.expected.read(tx)
+            self.expected.read(tx, session)
         sessions.touch(tx, session, self._text)
         mode = self._submission.mode
         if active is not None and mode in ("steer", "interrupt"):

@@ -10,7 +10,15 @@ from collections.abc import Iterable
 
 from palyra.domain.conversation import Conversation, Segment, fold_segments
 from palyra.domain.errors import NotFound
-from palyra.domain.events import SessionBranched, SessionCreated, SessionReset, SessionRestored, SessionRuled, SessionUncompacted
+from palyra.domain.events import (
+    InputReceived,
+    SessionBranched,
+    SessionCreated,
+    SessionReset,
+    SessionRestored,
+    SessionRuled,
+    SessionUncompacted,
+)
 from palyra.domain.ids import SessionId
 from palyra.domain.verdicts import SessionRule
 from palyra.journal import rules, sessions, tape
@@ -75,12 +83,16 @@ class LiveSessions:
         self._loading: dict[str, asyncio.Future[None]] = {}
         # Entries committed while their session is being loaded.
         self._missed: dict[str, list[Appended]] = {}
+        self._expected: dict[str, Expected] = {}
 
     def on_commit(self, appended: Iterable[Appended]) -> None:
         for entry in appended:
             if _taken_back(entry):
                 # What it was like before has to be read.
                 self._loaded.pop(entry.tape, None)
+            expected = self._expected.get(entry.tape)
+            if expected is not None and expected.came_with(entry):
+                self._take_over(expected)
             live = self._loaded.get(entry.tape)
             if live is not None:
                 live.apply(entry)
@@ -130,17 +142,27 @@ class LiveSessions:
                 return
             del self._loaded[idle]
 
-    def expect(self, session_id: str) -> "Expected | None":
-        """Announce that a step about to be written reads the session along, if it is not in memory. It must be `settled`."""
+    def expect(self, session_id: str, submission_id: str) -> "Expected | None":
+        """Announce that a step about to be written takes an input and reads the session along, if it is not in memory.
+
+        What it reads is taken over when the input is committed. `expect_no_more` follows, however the step ends.
+        """
         if session_id in self._loaded or session_id in self._loading:
             return None
         self._missed[session_id] = []
         self._loading[session_id] = asyncio.get_running_loop().create_future()
-        return Expected(session_id)
+        expected = self._expected[session_id] = Expected(session_id, submission_id)
+        return expected
 
-    def settle(self, expected: "Expected") -> None:
-        """Take over what the step has read. If it read nothing, whoever needs the session loads it."""
+    def expect_no_more(self, expected: "Expected") -> None:
+        """If nothing came of it, whoever needs the session loads it."""
+        if self._expected.get(expected.session_id) is expected:
+            expected.found = None
+            self._take_over(expected)
+
+    def _take_over(self, expected: "Expected") -> None:
         session_id = expected.session_id
+        del self._expected[session_id]
         loading, missed = self._loading.pop(session_id), self._missed.pop(session_id)
         if expected.found is not None:
             session, segments, laid_down = expected.found
@@ -164,7 +186,7 @@ class LiveSessions:
     async def _load(self, session_id: str) -> None:
         try:
             while True:
-                session, segments, laid_down = await self._db.read(lambda tx: _read(tx, session_id))
+                session, segments, laid_down = await self._db.read(lambda tx: _look_up(tx, session_id))
                 live = LiveSession(session, fold_segments(session_id, segments), laid_down)
                 if not any(_taken_back(entry) and entry.seq > live.conversation.seq for entry in self._missed[session_id]):
                     break
@@ -182,16 +204,18 @@ _Found = tuple[Session, list[Segment], tuple[SessionRule, ...]]
 class Expected:
     """A session that a step reads along, before it appends anything to it."""
 
-    __slots__ = ("found", "session_id")
+    __slots__ = ("found", "session_id", "submission_id")
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, submission_id: str) -> None:
         self.session_id = session_id
+        self.submission_id = submission_id
         self.found: _Found | None = None
 
-    def read(self, tx: Tx) -> None:
-        self.found = None
-        if tape.head(tx, self.session_id) <= _SHORT_TAPE:
-            self.found = _read(tx, self.session_id)
+    def read(self, tx: Tx, session: Session) -> None:
+        self.found = _read(tx, session) if session.head_seq <= _SHORT_TAPE else None
+
+    def came_with(self, entry: Appended) -> bool:
+        return isinstance(entry.event, InputReceived) and entry.event.submission_id == self.submission_id
 
 
 def _taken_back(entry: Appended) -> bool:
@@ -205,11 +229,15 @@ def _taken_back(entry: Appended) -> bool:
             return False
 
 
-def _read(tx: Tx, session_id: str) -> _Found:
+def _read(tx: Tx, session: Session) -> _Found:
+    return session, _segments(tx, session), rules.laid_down(tx, session.session_id)
+
+
+def _look_up(tx: Tx, session_id: str) -> _Found:
     session = sessions.find(tx, session_id=session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id}", session_id=session_id)
-    return session, _segments(tx, session), rules.laid_down(tx, session_id)
+    return _read(tx, session)
 
 
 def _segments(tx: Tx, session: Session, upto: int | None = None) -> list[Segment]:
