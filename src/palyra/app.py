@@ -61,6 +61,7 @@ from palyra.runtime.judging import Judging
 from palyra.runtime.learning.feeding import Feeder
 from palyra.runtime.learning.learning import Learning
 from palyra.runtime.live import LiveSessions
+from palyra.runtime.lull import Lull
 from palyra.runtime.mcp import Mcp
 from palyra.runtime.memory import Memory
 from palyra.runtime.memory_embedding import Embedding
@@ -240,7 +241,8 @@ async def start(
     jobs = Jobs(runner, home / "jobs", redactor, clock.now_ms)
     catalogue = parts_tools.own(ground, runner, jobs, rehearsal=given.rehearsal.tools)
     browsers = parts_tools.browsers(ground, env, runner.sandbox, catalogue)
-    embedding = Embedding(db, LocalEmbedder() if given.memory.embeddings else None)
+    lull = Lull()
+    embedding = Embedding(db, LocalEmbedder() if given.memory.embeddings else None, lull)
     memory = Memory(db, redactor, clock, embedding, lambda: fold_log(home / "journal.db"))
     transcripts = Transcripts(db, embedding)
     parts_tools.offer_memory(catalogue, db, memory, transcripts)
@@ -268,7 +270,7 @@ async def start(
     judging = Judging(db, catalogue, policy, redactor, clock, settings, shadow=shadow, others=others.of)
     children = Children(db, lives, catalogue, models, clock, settings)
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock, children)
-    runs = Runs(db, lives, model_turns, tool_flow)
+    runs = Runs(db, lives, model_turns, tool_flow, lull)
     runs.on_end.append(children.ended)
     runs.on_end.append(embedding.said)
     if browsers is not None:
@@ -297,7 +299,7 @@ async def start(
     )
 
     # What is done behind everybody's back, kind by kind.
-    tasks = Tasks(db, redactor, clock)
+    tasks = Tasks(db, redactor, clock, lull)
     timekeeping = parts_schedules.timekeeping(
         ground, tasks, gateway, sessions, answers, notices, enclosures.attachments, runs, catalogue, models
     )

@@ -5,11 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from palyra.domain.errors import NotFound
 from palyra.journal import (
     approvals,
+    candidates,
     channel_outbox,
     channel_people,
     channels,
@@ -90,16 +92,35 @@ class Explaining:
         return self._real.all(sql, params)
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_a_hot_query_never_scans_a_table(tmp_path: Path, name: str) -> None:
-    connection = Sqlite(tmp_path / "j.db").open_writer()
+def plans_of(folder: Path, query: Callable[[Tx], Any]) -> list[str]:
+    connection = Sqlite(folder / "j.db").open_writer()
     explaining = Explaining(connection)
     # An empty journal has nothing to find; the plan is what counts.
     with suppress(NotFound):
-        QUERIES[name](Tx(explaining, 0))  # type: ignore[arg-type]
+        query(Tx(explaining, 0))  # type: ignore[arg-type]
     connection.close()
-    scans = [plan for plan in explaining.plans if plan.startswith("SCAN") and "USING" not in plan]
+    assert explaining.plans
+    return explaining.plans
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_hot_query_never_scans_a_table(tmp_path: Path, name: str) -> None:
+    plans = plans_of(tmp_path, QUERIES[name])
+    scans = [plan for plan in plans if plan.startswith("SCAN") and "USING" not in plan]
     # What a query has gathered itself, by way of indexes, it goes through whole.
     scans = [plan for plan in scans if plan != "SCAN tree"]
-    assert explaining.plans
-    assert scans == [], f"{name}: {explaining.plans}"
+    assert scans == [], f"{name}: {plans}"
+
+
+def test_a_plan_is_made_once_and_not_for_every_value_that_is_bound(tmp_path: Path) -> None:
+    dialect = Sqlite(tmp_path / "j.db")
+    writer, reader = dialect.open_writer(), dialect.open_reader()
+    for connection in (writer, reader):
+        raw: apsw.Connection = connection.raw  # type: ignore[attr-defined]
+        assert raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+        connection.close()
+
+
+def test_whether_somebody_has_answered_is_asked_without_going_through_what_others_decided(tmp_path: Path) -> None:
+    plans = plans_of(tmp_path, lambda tx: candidates.answers_since(tx, "p", 0))
+    assert [plan for plan in plans if "entries_answers (principal=? AND position>?)" in plan], plans

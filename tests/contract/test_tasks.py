@@ -18,6 +18,7 @@ from palyra.journal import tape, tasks
 from palyra.journal.database import Database, Tx
 from palyra.journal.sqlite import Sqlite
 from palyra.journal.tasks import HIGH, LOW, Task
+from palyra.runtime.lull import Lull
 from palyra.runtime.task_verbs import TaskVerbs
 from palyra.runtime.tasks import LEASE_MS, Hopeless, NotNow, Step, Tasks
 from tests.clocks import HeldClock
@@ -28,11 +29,13 @@ Seen = list[dict[str, Any]]
 
 
 @asynccontextmanager
-async def queue(folder: Path, clock: HeldClock | None = None) -> AsyncIterator[tuple[Database, Tasks, HeldClock]]:
+async def queue(
+    folder: Path, clock: HeldClock | None = None, lull: Lull | None = None
+) -> AsyncIterator[tuple[Database, Tasks, HeldClock]]:
     clock = clock or HeldClock()
     db = Database(Sqlite(folder / "journal.db"), clock.now_ms)
     db.open()
-    worker = Tasks(db, Redactor(b"k" * 32), clock)
+    worker = Tasks(db, Redactor(b"k" * 32), clock, lull)
     try:
         yield db, worker, clock
     finally:
@@ -348,6 +351,32 @@ def test_closing_puts_back_what_was_being_done(tmp_path: Path) -> None:
             await worker.close()
             after = [await of(db, each) for each in ids]
             assert [(each.state, each.attempts) for each in after] == [("queued", 0), ("failed", 1)]
+
+    run(inside())
+
+
+def test_what_nobody_waits_for_waits_until_nobody_works_and_is_put_back_like_anything_else(tmp_path: Path) -> None:
+    async def inside() -> None:
+        lull = Lull(calm_s=0, patience_s=3600)
+        async with queue(tmp_path, lull=lull) as (db, worker, _):
+            seen: Seen = []
+            worker.register("now", noting(seen))
+            worker.register("some time", noting(seen), unhurried=True, limit=1)
+            lull.begun()
+            worker.start()
+            first = await worker.enqueue("some time", {"n": 1})
+            await worker.enqueue("now", {"n": 2})
+            await eventually(lambda: seen == [{"n": 2}], "what is wanted now is done")
+            lull.ended()
+            await eventually(lambda: seen == [{"n": 2}, {"n": 1}], "the other one is done in the lull")
+            await worker.settled()
+            assert (await of(db, first)).state == "done"
+            lull.begun()
+            second = await worker.enqueue("some time", {"n": 3})
+            await eventually(lambda: worker.working == 1, "it waits in the worker's hands")
+            await worker.close()
+            after = await of(db, second)
+            assert (after.state, after.attempts, len(seen)) == ("queued", 0, 2)
 
     run(inside())
 

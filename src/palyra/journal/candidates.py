@@ -304,7 +304,6 @@ def answers_since(tx: Tx, owner: str, every_ms: int) -> int:
         return 0
     row = tx.one(
         """SELECT max(position) FROM entries WHERE kind = 'approval.resolved' AND principal = :owner
-            AND kind IN ('tool.proposed', 'tool.decided', 'approval.requested', 'approval.resolved')
             AND position > coalesce(:position, (SELECT answers_position FROM learning_state))""",
         owner=owner,
         position=looked[0] if looked else None,

@@ -741,4 +741,9 @@ MIGRATIONS = (
             "CREATE INDEX worker_leases_held ON worker_leases (call_id) WHERE state = 'held'",
         ),
     ),
+    Migration(
+        17,
+        "whose answers there are, without going through everybody's decisions",
+        ("CREATE INDEX entries_answers ON entries (principal, position) WHERE kind = 'approval.resolved'",),
+    ),
 )

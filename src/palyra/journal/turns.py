@@ -57,11 +57,16 @@ def index(tx: Tx, limit: int) -> int:
         indexed=_indexed(tx),
         limit=limit,
     )
+    fresh: dict[int, list[Entry]] = {}
     for position, tape, time_ms, run_id, body, owner in rows:
         event = events.decode(body)
         assert isinstance(event, InputReceived | RunCompleted)
         label = event.label if isinstance(event, InputReceived) else _answer_label(tx, run_id)
-        _add(tx, position, owner, tape, time_ms, event.text, label)
+        partition, entries = _add(tx, position, owner, tape, time_ms, event.text, label)
+        fresh.setdefault(partition, []).extend(entries)
+    for partition, entries in fresh.items():
+        # All together: many of them share their words.
+        memory_index.add_words(tx, partition, entries)
     return len(rows)
 
 
@@ -85,7 +90,8 @@ def _answer_label(tx: Tx, run_id: str) -> Label:
     return labels.join([*(part.label for part in assembled.parts), *inputs])
 
 
-def _add(tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, label: Label) -> None:
+def _add(tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, label: Label) -> tuple[int, list[Entry]]:
+    """Note an entry's passages; what of them is still to go into which partition's words."""
     cut = passages(text)
     partition, slot = memory_index.slots_for(tx, owner, "turns", "", len(cut))
     last = tx.one("SELECT coalesce(max(place), 0) FROM turns WHERE session_id = :tape", tape=tape)
@@ -106,7 +112,7 @@ def _add(tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, 
             label=msgspec.json.encode(label).decode(),
             spot=memory_index.spot(partition, slot + number),
         )
-    memory_index.add_words(tx, partition, entries)
+    return partition, entries
 
 
 def passages(text: str) -> list[tuple[int, int]]:

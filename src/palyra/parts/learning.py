@@ -49,7 +49,7 @@ def learning(
         reflecting = Reflecting(db, memory, policy, models, budgets, notices, ground.redactor, clock, wanted)
     except InvalidInput as error:
         raise ConfigInvalid(f"models.extraction: {error.message}") from error
-    tasks.register(KIND, reflecting.work, limit=1)
+    tasks.register(KIND, reflecting.work, limit=1, unhurried=True)
     procedures = Procedures(db, shelf, ground.home / "learned")
     assert policy.folder is not None
     verbs = Learning(db, memory, reflecting, procedures, Permits(db, policy, policy.folder), wanted)

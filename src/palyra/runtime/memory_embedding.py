@@ -17,6 +17,7 @@ from palyra.domain.ports import Embedder
 from palyra.journal import memory, memory_index, memory_views, turns
 from palyra.journal.database import Database, Tx
 from palyra.journal.memory_codes import Codes
+from palyra.runtime.lull import Lull
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,9 +42,10 @@ _EVERYTHING = 1 << 53
 class Embedding:
     """One task. `why_not` says why meanings are not searched now, in words for a person."""
 
-    def __init__(self, db: Database, embedder: Embedder | None, *, quiet_s: float = _QUIET_S) -> None:
+    def __init__(self, db: Database, embedder: Embedder | None, lull: Lull | None = None, *, quiet_s: float = _QUIET_S) -> None:
         self._db = db
         self._embedder = embedder
+        self._lull = lull or Lull()
         self._quiet_s = quiet_s
         self._quiet: asyncio.TimerHandle | None = None
         self._due = False
@@ -134,11 +136,13 @@ class Embedding:
         if not task.cancelled():
             task.exception()
 
-    async def index_said(self, most: int) -> int:
+    async def index_said(self, most: int, *, unhurried: bool = False) -> int:
         """Make what was said findable by its words, up to so many entries. Says how many are left."""
         done = 0
         while done < most and (taken := await self._db.write(lambda tx: turns.index(tx, _ENTRIES_AT_ONCE))):
             done += taken
+            if unhurried:
+                await self._lull.comes()
         return await self._db.read(turns.behind) if done >= most else 0
 
     # --- the task -----------------------------------------------------------------------------------------------------
@@ -182,7 +186,7 @@ class Embedding:
 
     async def _embed_said(self) -> None:
         if await self._db.read(turns.behind):
-            await self.index_said(_EVERYTHING)
+            await self.index_said(_EVERYTHING, unhurried=True)
         if self._embedder is None:
             return
         done = 0
@@ -192,6 +196,7 @@ class Embedding:
                 self.said()
                 return
             done += len(todo)
+            await self._lull.comes()
             packed = await self._vectors(self._embedder, todo)
             await self._db.write(partial(turns.embedded, by=self._embedder.name, packed=packed))
             self.why_not = ""

@@ -29,6 +29,7 @@ from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow
 from palyra.runtime import vitals
 from palyra.runtime.live import LiveSessions
+from palyra.runtime.lull import Lull
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.vitals import Vital
@@ -70,13 +71,21 @@ class _Job:
 
 class Runs:
     def __init__(
-        self, db: Database, lives: LiveSessions, model_turns: ModelTurns, tool_flow: ToolFlow, *, beat_s: float = HEARTBEAT_S
+        self,
+        db: Database,
+        lives: LiveSessions,
+        model_turns: ModelTurns,
+        tool_flow: ToolFlow,
+        lull: Lull | None = None,
+        *,
+        beat_s: float = HEARTBEAT_S,
     ) -> None:
         self._beat_s = beat_s
         self._db = db
         self._lives = lives
         self._model_turns = model_turns
         self._tool_flow = tool_flow
+        self._lull = lull or Lull()
         self._jobs: dict[str, _Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # Told of each run that has ended: what was open for its sake can be closed.
@@ -112,6 +121,7 @@ class Runs:
         if run_id in self._jobs or self._closing:
             return
         job = self._jobs[run_id] = _Job(session_id)
+        self._lull.begun()
         job.task = self._spawn(self._work(job, session_id, run_id))
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._keep_beating())
@@ -178,6 +188,7 @@ class Runs:
                 pass
         finally:
             del self._jobs[run_id]
+            self._lull.ended()
 
     async def _settles(self, job: _Job, session_id: str, run_id: RunId) -> bool:
         """One attempt. False: another one is due, because the store refused, or because a cancel is still to be recorded."""

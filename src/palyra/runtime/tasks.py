@@ -20,6 +20,7 @@ from palyra.journal import tasks
 from palyra.journal.database import Database, Tx
 from palyra.journal.tasks import Task
 from palyra.runtime.clock import Clock
+from palyra.runtime.lull import Lull
 
 log = logging.getLogger("palyra.tasks")
 
@@ -53,7 +54,10 @@ class Hopeless(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """What is promised of a kind's tasks and how many of them run at once. `remember`: `done` is told on the system's tape too."""
+    """What is promised of a kind's tasks and how many of them run at once. `remember`: `done` is told on the system's tape too.
+
+    `unhurried`: each of its tasks waits for a lull before it begins.
+    """
 
     name: str
     handler: Handler
@@ -63,6 +67,7 @@ class Kind:
     backoff_ms: int = 1_000
     timeout_ms: int = 600_000
     remember: bool = False
+    unhurried: bool = False
 
 
 @dataclass
@@ -77,10 +82,13 @@ class Counts:
 class Tasks:
     """One worker for one process. `owner` names it in the leases."""
 
-    def __init__(self, db: Database, redactor: Redactor, clock: Clock, *, lease_ms: int = LEASE_MS) -> None:
+    def __init__(
+        self, db: Database, redactor: Redactor, clock: Clock, lull: Lull | None = None, *, lease_ms: int = LEASE_MS
+    ) -> None:
         self._db = db
         self._redactor = redactor
         self._clock = clock
+        self._lull = lull or Lull()
         self._lease_ms = lease_ms
         self.owner = clock.new_id()
         self.kinds: dict[str, Kind] = {}
@@ -110,9 +118,10 @@ class Tasks:
         backoff_ms: int = 1_000,
         timeout_ms: int = 600_000,
         remember: bool = False,
+        unhurried: bool = False,
     ) -> None:
         """Say who does the tasks of a kind. Tasks of a kind that nobody registered wait."""
-        self.kinds[kind] = Kind(kind, handler, limit, promise, max_attempts, backoff_ms, timeout_ms, remember)
+        self.kinds[kind] = Kind(kind, handler, limit, promise, max_attempts, backoff_ms, timeout_ms, remember, unhurried)
         self.look([kind])
 
     def start(self, *, alone: bool = True) -> None:
@@ -287,6 +296,8 @@ class Tasks:
 
     async def _work(self, kind: Kind, task: Task) -> None:
         try:
+            if kind.unhurried:
+                await self._lull.comes()
             settle = await self._attempt(kind, task)
         except asyncio.CancelledError:
             if not self._closing:
