@@ -150,13 +150,12 @@ def test_a_change_in_the_folder_is_watched_and_told_with_its_problems(tmp_path: 
 
     async def scenario() -> list[tuple[int, int]]:
         told: asyncio.Queue[Reloaded] = asyncio.Queue()
-        stop = asyncio.Event()
 
         async def hear(changed: PolicyStore, change: Reloaded) -> None:
             assert changed is store
             told.put_nowait(change)
 
-        watching = asyncio.create_task(watch([store, None], hear, stop, debounce_ms=50))
+        watching = asyncio.create_task(watch([store, None], hear, quiet_ms=50))
         heard = []
         for number, text in enumerate((NO_READING, "permit (", MCP_PERMIT)):
             news = None
@@ -172,8 +171,8 @@ def test_a_change_in_the_folder_is_watched_and_told_with_its_problems(tmp_path: 
             heard.append((len(news.added), len(news.problems)))
             while not told.empty():
                 told.get_nowait()
-        stop.set()
-        await asyncio.wait_for(watching, 10)
+        watching.cancel()
+        await asyncio.wait([watching])
         return heard
 
     assert asyncio.run(scenario()) == [(1, 0), (0, 1), (1, 0)]
