@@ -24,7 +24,7 @@ from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer
 from palyra.runtime.gateway import Submission
 from palyra.runtime.live import LiveSession, conversation_at
-from palyra.runtime.live import _read as read_session
+from palyra.runtime.live import _look_up as read_session
 from palyra.runtime.session_verbs import Resolve
 from tests.inprocess import TERMINAL, entries, until
 
