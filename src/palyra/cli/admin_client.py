@@ -7,6 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from palyra.cli.client import Model, checked
+from palyra.cli.state import State
+from palyra.client import discovery
 from palyra.client.http import Api, Message
 from palyra.domain.errors import Unavailable
 from palyra.domain.events import Entry
@@ -194,6 +196,14 @@ class ConfigReloaded(Struct, frozen=True):
 
 def reload_config(api: Api) -> ConfigReloaded:
     return api.post("/v1/config/reload", ConfigReloaded)
+
+
+def reload_if_running(state: State) -> bool:
+    """Make a running daemon read the settings again; whether there is one."""
+    if discovery.running(state.home) is None:
+        return False
+    reload_config(state.api)
+    return True
 
 
 def reload_policy(api: Api) -> Reloaded:

@@ -10,7 +10,6 @@ from palyra.cli import channel_shapes as shapes
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.client import discovery
 from palyra.domain.errors import Conflict, InvalidInput
 from palyra.journal.channel_people import Person
 
@@ -107,13 +106,10 @@ def add(state: State, kind: str | None, name: str | None, given: tuple[str, ...]
         raise InvalidInput(f"{wrong}: `palyra channels add {kind}` says what it needs")
     daemon_process.make_home(state.home)
     configuration.set_values(state.home, {f"channels.{name}.kind": kind, f"channels.{name}.settings": given})
-    told = _tell(state)
+    told = admin_client.reload_if_running(state)
     how = "it is being connected" if told else "it connects with the daemon"
-    _say(
-        state,
-        {"name": name, "kind": kind},
-        f"{clean(name)} is in the settings and {how}; try it with `palyra channels test {name}`",
-    )
+    text = f"{clean(name)} is in the settings and {how}; try it with `palyra channels test {name}`"
+    state.out.result({"name": name, "kind": kind}, text)
 
 
 def _guide(state: State, kind: Any) -> None:
@@ -142,7 +138,7 @@ def test(state: State, name: str, conversation: str, text: str) -> None:
     found = state.api.post(f"/v1/channels/{_checked(name)}/test", shapes.Tested, body)
     sent = f"; a message to {conversation} is under way" if found.reply_id else ""
     where = f" on {found.me.place}" if found.me.place else ""
-    _say(state, found, f"{clean(name)} works: we are {clean(found.me.account)}{clean(where)}{clean(sent)}")
+    state.out.result(found, f"{clean(name)} works: we are {clean(found.me.account)}{clean(where)}{clean(sent)}")
 
 
 @verb(channels, "pause", help="Take nothing in and send nothing out on a channel; without a name, on all of them.")
@@ -160,14 +156,14 @@ def resume(state: State, name: str | None) -> None:
 def _hold(state: State, name: str | None, *, paused: bool) -> None:
     word = "paused" if paused else "at work again"
     if name is None:
-        _say(state, state.api.post("/v1/channels/router", shapes.Statuses, {"paused": paused}), f"all channels are {word}")
+        state.out.result(state.api.post("/v1/channels/router", shapes.Statuses, {"paused": paused}), f"all channels are {word}")
         return
     changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "pause" if paused else "resume"})
     if not paused and changed.connection.state == "failed":
         # It was refused and is not tried by itself: a new secret or permission is only seen now.
         changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "reconnect"})
         word = "being connected anew"
-    _say(state, changed, f"{clean(name)} is {word}")
+    state.out.result(changed, f"{clean(name)} is {word}")
 
 
 @verb(channels, "trace", help="What happened to a message, step by step; without one, the newest messages.")
@@ -261,20 +257,22 @@ def pair(state: State, which: str | None, deny: bool, life: str, invite: str, re
     for_ms = words.parse_duration(life) if life else 0
     if invite:
         made = state.api.post("/v1/channels/invitations", shapes.Invitation, {"channel": invite, "for_ms": for_ms})
-        _say(state, made, f"give them this code: {made.code}; they write `pair {made.code}` on {clean(invite)} within ten minutes")
+        state.out.result(
+            made, f"give them this code: {made.code}; they write `pair {made.code}` on {clean(invite)} within ten minutes"
+        )
     elif revoke:
         channel, slash, sender = revoke.partition("/")
         if not slash:
             raise InvalidInput("write CHANNEL/SENDER")
         body = {"channel": channel, "sender": sender, "verb": "revoke"}
-        _say(state, state.api.post("/v1/channels/people", Person, body), f"{clean(sender)} is not paired any more")
+        state.out.result(state.api.post("/v1/channels/people", Person, body), f"{clean(sender)} is not paired any more")
     elif which is None:
         _waiting(state)
     else:
         wanted: dict[str, Any] = {"which": which, "verb": "deny" if deny else "approve", "for_ms": for_ms}
         done = state.api.post("/v1/channels/pairings", shapes.Settled, wanted)
         who = done.person.sender if done.person else done.pairing.sender if done.pairing else ""
-        _say(state, done, f"{clean(who)} is {'not admitted' if deny else 'paired'}")
+        state.out.result(done, f"{clean(who)} is {'not admitted' if deny else 'paired'}")
 
 
 def _waiting(state: State) -> None:
@@ -302,7 +300,7 @@ def people(state: State, who: str | None, link: str | None) -> None:
             raise InvalidInput("write CHANNEL/SENDER")
         body = {"channel": channel, "sender": sender, "verb": "link", "principal": link}
         changed = state.api.post("/v1/channels/people", Person, body)
-        _say(state, changed, f"{clean(sender)} on {clean(channel)} is {clean(link) if link else 'nobody else'}")
+        state.out.result(changed, f"{clean(sender)} on {clean(channel)} is {clean(link) if link else 'nobody else'}")
         return
     found = state.api.get("/v1/channels/people", shapes.People, channel=who or "").people
     if state.out.as_json:
@@ -330,7 +328,7 @@ def dead(state: State, reply: str | None, drop: bool) -> None:
     if reply is not None:
         act, done = ("drop", "is given up") if drop else ("replay", "is sent again")
         told = state.api.post(f"/v1/channels/dead/{_checked(reply)}/{act}", shapes.Replies)
-        _say(state, {"replies": told.replies}, f"{clean(reply)} {done}")
+        state.out.result({"replies": told.replies}, f"{clean(reply)} {done}")
         return
     if drop:
         raise click.UsageError("say which: `palyra channels dead` lists them")
@@ -352,18 +350,3 @@ def _checked(name: str) -> str:
     if not name.replace("-", "").isalnum():
         raise InvalidInput(f"{name[:64]!r} is no name: letters, digits and dashes")
     return name
-
-
-def _tell(state: State) -> bool:
-    """Make a running daemon read the settings again; whether there is one."""
-    if discovery.running(state.home) is None:
-        return False
-    admin_client.reload_config(state.api)
-    return True
-
-
-def _say(state: State, result: Any, text: str) -> None:
-    if state.out.as_json:
-        state.out.json(result)
-    else:
-        state.out.line(text)

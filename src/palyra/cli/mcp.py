@@ -14,7 +14,6 @@ from palyra.cli.commands import group, verb
 from palyra.cli.confirming import confirm
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.client import discovery
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.tools.mcp.status import Pending, ServerStatus
 
@@ -120,14 +119,14 @@ def accept(state: State, name: str, tools: tuple[str, ...], yes: bool) -> None:
     for fingerprint in prints:
         found = state.api.post(f"/v1/mcp/{name}/accept", ServerStatus, {"fingerprint": fingerprint})
     said = f"{len(chosen)} of {name}'s tools are offered; calls are denied until permitted: `palyra mcp permit {name}`"
-    _say(state, found, said)
+    state.out.result(found, said)
 
 
 @verb(mcp, "restart", help="End a server and begin anew; its secrets are looked up again.")
 @click.argument("name")
 def restart(state: State, name: str) -> None:
     _one(state, name)
-    _say(state, state.api.post(f"/v1/mcp/{name}/restart", ServerStatus), f"{clean(name)} begins anew")
+    state.out.result(state.api.post(f"/v1/mcp/{name}/restart", ServerStatus), f"{clean(name)} begins anew")
 
 
 @verb(mcp, "permit", help="Let calls of a server's tools ask you, instead of being denied. Writes a policy into the policy folder.")
@@ -138,7 +137,7 @@ def permit(state: State, name: str, tools: tuple[str, ...], unattended: bool) ->
     _configured(state, name)
     path, written = mcp_program.write_permits(state.home, state.env, name, tools, unattended=unattended)
     said = f"{len(written)} policies are in {path}; delete one to be rid of it" if written else f"{path} says so already"
-    _say(state, {"file": str(path), "policies": written}, said)
+    state.out.result({"file": str(path), "policies": written}, said)
 
 
 @verb(mcp, "add", help="Add a server to the settings: a program that runs here (COMMAND …), or an address (--url).")
@@ -161,10 +160,10 @@ def add(state: State, name: str, command: tuple[str, ...], **given: Any) -> None
     settings = _settings(command, given)
     daemon_process.make_home(state.home)
     configuration.set_values(state.home, {f"mcp.{name}.{key}": value for key, value in settings.items()})
-    told = _tell(state)
+    told = admin_client.reload_if_running(state)
     after = f"look at what it offers with `palyra mcp show {name}`, then `palyra mcp accept {name}`"
     how = "it is being started" if told else "it starts with the daemon"
-    _say(state, {"name": name, "settings": settings, "started": told}, f"{clean(name)} is in the settings and {how}; {after}")
+    state.out.result({"name": name, "settings": settings, "started": told}, f"{clean(name)} is in the settings and {how}; {after}")
 
 
 def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -188,28 +187,13 @@ def _settings(command: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]
 def remove(state: State, name: str) -> None:
     _configured(state, name)
     configuration.remove_table(state.home, ("mcp", name))
-    _tell(state)
-    _say(state, {"removed": name}, f"{clean(name)} is no longer in the settings")
+    admin_client.reload_if_running(state)
+    state.out.result({"removed": name}, f"{clean(name)} is no longer in the settings")
 
 
 def _configured(state: State, name: str) -> None:
     if name not in configuration.load(state.home, state.env).config.mcp:
         raise NotFound(f"there is no [mcp.{name}] in the settings: `palyra config show` lists what there is")
-
-
-def _tell(state: State) -> bool:
-    """Make a running daemon read the settings again; whether there is one."""
-    if discovery.running(state.home) is None:
-        return False
-    admin_client.reload_config(state.api)
-    return True
-
-
-def _say(state: State, result: Any, text: str) -> None:
-    if state.out.as_json:
-        state.out.json(result)
-    else:
-        state.out.line(text)
 
 
 @verb(mcp, "serve", help="Be an MCP server on standard input and output, for another agent: the daemon's own, see docs.")

@@ -61,6 +61,13 @@ class Output:
 
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode() + "\n")
 
+    def result(self, value: Any, text: str) -> None:
+        """What came of a command: for a program, or in words."""
+        if self.as_json:
+            self.json(value)
+        else:
+            self.line(text)
+
     def json_line(self, value: Any) -> None:
         import msgspec
 

@@ -205,7 +205,7 @@ def next_(state: State, which: str, zone: str) -> None:
 def _post(state: State, schedule_id: str, what: str) -> None:
     shown = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/{what}", _Shown)
     following = f"; next {shown.upcoming_shown[0]}" if shown.upcoming_shown else ""
-    _say(state, shown, f"{clean(shown.schedule.name)} is {shown.schedule.state}{following}")
+    state.out.result(shown, f"{clean(shown.schedule.name)} is {shown.schedule.state}{following}")
 
 
 @verb(schedule, "pause", help="Do not fire until it is resumed.")
@@ -224,7 +224,7 @@ def resume(state: State, schedule_id: str) -> None:
 @click.argument("schedule_id")
 def run(state: State, schedule_id: str) -> None:
     firing = state.api.post(f"/v1/schedules/{_id(state, schedule_id)}/run", Firing)
-    _say(state, firing, f"it fires; `palyra schedule show {schedule_id}` says what becomes of it")
+    state.out.result(firing, f"it fires; `palyra schedule show {schedule_id}` says what becomes of it")
 
 
 @verb(schedule, "remove", help="Remove a schedule. Runs that are under way go on; its sessions stay.")
@@ -233,11 +233,4 @@ def remove(state: State, schedule_id: str) -> None:
     import msgspec
 
     gone = msgspec.json.decode(state.api.delete(f"/v1/schedules/{_id(state, schedule_id)}"), type=Schedule)
-    _say(state, gone, f"{clean(gone.name)} is removed")
-
-
-def _say(state: State, result: Any, text: str) -> None:
-    if state.out.as_json:
-        state.out.json(result)
-    else:
-        state.out.line(text)
+    state.out.result(gone, f"{clean(gone.name)} is removed")

@@ -1,7 +1,5 @@
 """`palyra tasks`: what the daemon does behind your back, and how to hold, repeat or end it."""
 
-from typing import Any
-
 import click
 from msgspec import Struct
 
@@ -85,7 +83,7 @@ def show(state: State, task_id: str) -> None:
 
 def _change(state: State, task_id: str, what: str) -> None:
     task = state.api.post(f"/v1/tasks/{_id(state, task_id)}", Task, {"verb": what})
-    _say(state, task, f"task {task.task_id} ({clean(task.kind)}) is {task.state}")
+    state.out.result(task, f"task {task.task_id} ({clean(task.kind)}) is {task.state}")
 
 
 @verb(tasks, "retry", help="Begin a task that has ended again, with all its attempts.")
@@ -121,11 +119,4 @@ def _hold(state: State, task_id: str | None, kind: str, *, paused: bool) -> None
         _change(state, task_id, "pause" if paused else "resume")
         return
     count = state.api.post(f"/v1/tasks/kinds/{kind}", KindCount, {"paused": paused})
-    _say(state, count, f"{clean(kind)} is {'paused' if count.paused else 'begun again'}")
-
-
-def _say(state: State, result: Any, text: str) -> None:
-    if state.out.as_json:
-        state.out.json(result)
-    else:
-        state.out.line(text)
+    state.out.result(count, f"{clean(kind)} is {'paused' if count.paused else 'begun again'}")

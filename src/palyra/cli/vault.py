@@ -66,7 +66,7 @@ def set_(state: State, name: str, scope: str, hosts: tuple[str, ...], tools: tup
     body: dict[str, Any] = {"hosts": [], "tools": []} if anywhere else {}
     body |= {key: given for key, given in (("hosts", hosts), ("tools", tools)) if given}
     stored = put(state.api, name, value_of(name), scope=scope, **body)
-    _say(state, stored, f"{clean(stored.label)} is stored: tools are given vault:{clean(name)}")
+    state.out.result(stored, f"{clean(stored.label)} is stored: tools are given vault:{clean(name)}")
 
 
 @verb(vault, "rotate", help="Give a secret another value; where it may be used stays as it is.")
@@ -75,7 +75,7 @@ def set_(state: State, name: str, scope: str, hosts: tuple[str, ...], tools: tup
 def rotate(state: State, name: str, scope: str) -> None:
     body = {"name": name, "scope": scope, "value": value_of(name)}
     stored = state.api.post("/v1/vault/rotate", Secret, body)
-    _say(state, stored, f"{clean(stored.label)} has its new value")
+    state.out.result(stored, f"{clean(stored.label)} has its new value")
 
 
 @verb(vault, "remove", help="Remove a secret.")
@@ -85,13 +85,13 @@ def remove(state: State, name: str, scope: str) -> None:
     from urllib.parse import urlencode
 
     state.api.delete("/v1/vault?" + urlencode({"name": name, "scope": scope}))
-    _say(state, {"removed": name, "scope": scope}, f"{clean(name)} is removed")
+    state.out.result({"removed": name, "scope": scope}, f"{clean(name)} is removed")
 
 
 @verb(vault, "rotate-key", help="Seal every secret anew under a new master key. Backups from before keep the old one.")
 def rotate_key(state: State) -> None:
     rotated = state.api.post("/v1/vault/rotate-key", _KeyRotated, timeout_s=600)
-    _say(state, rotated, f"{rotated.secrets} secrets are sealed under a new key")
+    state.out.result(rotated, f"{rotated.secrets} secrets are sealed under a new key")
 
 
 def put(api: Api, name: str, value: str, **more: Any) -> Secret:
@@ -114,13 +114,6 @@ def ask(name: str) -> str:
     from getpass import getpass
 
     return getpass(f"value of {clean(name)} (not shown): ")
-
-
-def _say(state: State, result: Any, text: str) -> None:
-    if state.out.as_json:
-        state.out.json(result)
-    else:
-        state.out.line(text)
 
 
 def _where(secret: Secret) -> str:
