@@ -1,16 +1,20 @@
 """Cancel at every moment: for each await of a run, cancel there; it ends cancelled and the next run works."""
 
 import asyncio
+import threading
 import types
 from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from palyra.app import Daemon
+from palyra.domain.events import RunCancelled
 from palyra.domain.ids import OWNER
 from palyra.models.scripted import ScriptedCall, Turn
+from palyra.runtime.runs import end
 from tests.crash.scenarios import PERMIT_ALL
 from tests.inprocess import TERMINAL, daemon, entries, finished, say, session, until
 from tests.journals import run as run_loop
@@ -131,3 +135,27 @@ async def cancelled_at(d: Daemon, moment: Moment, at: int, work: Path) -> str:
     assert (await finished(d, following)).kind == "run.completed"
     assert run.run_id == rid
     return end.kind
+
+
+def test_a_run_that_is_cancelled_in_the_commit_that_begins_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def inside() -> None:
+        async with daemon(tmp_path, SCRIPT) as d:
+            where = await session(d)
+            held, goes_on = threading.Event(), threading.Event()
+            holding = d.db.write(lambda tx: (held.set(), goes_on.wait(10)))
+            await asyncio.to_thread(held.wait, 10)
+            run_id = d.clock.new_id()
+            saying = asyncio.create_task(say(d, where, "next", run_id=run_id))
+            await asyncio.sleep(0)
+            cancelling = d.db.write(partial(end, run_id=run_id, late=[], ending=RunCancelled(reason="at once")))
+            commits = d.db.commits
+            goes_on.set()
+            await asyncio.gather(holding, saying, cancelling)
+            assert d.db.commits - commits == 2, "they were not written together"
+            assert (await cancelling).state == "cancelled"
+            await asyncio.sleep(0)
+            assert d.runs.working == 0
+            assert not d.runs.works_on(run_id)
+            await finished(d, await say(d, where, "next"))
+
+    run_loop(inside())

@@ -123,6 +123,8 @@ class Runs:
         job = self._jobs[run_id] = _Job(session_id)
         self._lull.begun()
         job.task = self._spawn(self._work(job, session_id, run_id))
+        # A task that is cancelled before its first step never gets to leave by itself.
+        job.task.add_done_callback(lambda _: self._leave(run_id, job))
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._keep_beating())
 
@@ -187,6 +189,10 @@ class Runs:
             while not self._closing and not await self._settles(job, session_id, run_id):
                 pass
         finally:
+            self._leave(run_id, job)
+
+    def _leave(self, run_id: str, job: _Job) -> None:
+        if self._jobs.get(run_id) is job:
             del self._jobs[run_id]
             self._lull.ended()
 
