@@ -46,7 +46,7 @@ def test_a_read_that_fails_while_a_run_is_resumed_leaves_no_run_without_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "RETRY_S", 0.02)
-    real = live._read
+    real = live._look_up
     failed: list[str] = []
 
     def fails_once(tx: Tx, session_id: str) -> Any:
@@ -60,7 +60,7 @@ def test_a_read_that_fails_while_a_run_is_resumed_leaves_no_run_without_a_task(
         run = await say(d, where, "hi")
         approval = await asked(d, where.session_id)
         await crowd_out(d)
-        monkeypatch.setattr(live, "_read", fails_once)
+        monkeypatch.setattr(live, "_look_up", fails_once)
         await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow"), "test")
         assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
         assert failed == [where.session_id]

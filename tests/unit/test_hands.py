@@ -154,3 +154,41 @@ def test_closing_ends_every_thread_also_one_that_came_while_the_others_were_stuc
     asyncio.run(inside())
     assert looked.is_set()
     assert not any(thread.is_alive() for thread in hands._threads)
+
+
+def test_a_job_that_runs_out_of_something_is_heard_of_too() -> None:
+    """A future refuses a StopIteration: whoever waits for it, or behind it, must not wait for ever."""
+    hands = Hands("test", least=1, most=1)
+
+    async def run() -> list[object]:
+        both = [hands.do(next, iter(())), hands.do(lambda: "through")]
+        return await asyncio.wait_for(asyncio.gather(*both, return_exceptions=True), 5)
+
+    stopped, through = asyncio.run(run())
+    assert isinstance(stopped, RuntimeError)
+    assert isinstance(stopped.__cause__, StopIteration)
+    assert through == "through"
+    hands.close()
+
+
+def test_a_loop_that_ended_in_the_middle_does_not_keep_the_next_from_more_threads() -> None:
+    hands = Hands("test", least=1, most=2)
+
+    async def short() -> None:
+        free = threading.Event()
+        stuck = [hands.do(free.wait, 10) for _ in range(2)]
+        free.set()
+        await asyncio.gather(*stuck)
+
+    async def run() -> str:
+        free = threading.Event()
+        stuck = hands.do(free.wait, 10)
+        try:
+            return await asyncio.wait_for(hands.do(lambda: "through"), 5)
+        finally:
+            free.set()
+            await stuck
+
+    asyncio.run(short())
+    assert asyncio.run(run()) == "through"
+    hands.close()
