@@ -23,6 +23,15 @@ T = TypeVar("T")
 _STUCK_S = 0.05
 
 
+def carried(error: BaseException) -> BaseException:
+    """As a future can carry it to whoever waits. It refuses a StopIteration, and they would never hear of it."""
+    if isinstance(error, StopIteration):
+        told = RuntimeError("something ran out that was thought to be there")
+        told.__cause__ = error
+        return told
+    return error
+
+
 class _Mail:
     """Results on their way back to one event loop."""
 
@@ -49,7 +58,7 @@ class _Mail:
             if future.done():
                 continue
             if error is not None:
-                future.set_exception(error)
+                future.set_exception(carried(error))
             else:
                 future.set_result(result)
 
@@ -87,7 +96,8 @@ class Hands:
         self._threads: list[threading.Thread] = []
         # Tells whether anything moves, no more: threads that count at the same moment may count once.
         self._taken = 0
-        self._watching = False
+        # Which loop looks again in a moment. One that has ended does not, and keeps no other from it.
+        self._watching: ref[asyncio.AbstractEventLoop] | None = None
         self._growing = threading.Lock()
 
     def do(self, job: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
@@ -100,8 +110,8 @@ class Hands:
         self._jobs.put((job, arguments, future, mail))
         if len(self._threads) < self._least:
             self._more()
-        elif not self._watching and len(self._threads) < self._most and self._jobs.qsize():
-            self._watching = True
+        elif len(self._threads) < self._most and self._jobs.qsize() and (self._watching is None or self._watching() is not loop):
+            self._watching = ref(loop)
             loop.call_later(_STUCK_S, self._look, loop, self._taken)
         return future
 
@@ -116,12 +126,12 @@ class Hands:
 
     def _look(self, loop: asyncio.AbstractEventLoop, taken: int) -> None:
         """Has anything been taken since? If not, and something waits, the threads there are stuck."""
-        self._watching = False
+        self._watching = None
         if not self._jobs.qsize() or len(self._threads) >= self._most:
             return
         if self._taken == taken:
             self._more()
-        self._watching = True
+        self._watching = ref(loop)
         loop.call_later(_STUCK_S, self._look, loop, self._taken)
 
     def _more(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.events import AnyEvent
-from palyra.domain.hands import Hands
+from palyra.domain.hands import Hands, carried
 from palyra.journal.held import NOTHING, Held, Into
 
 log = logging.getLogger("palyra.journal")
@@ -71,7 +71,7 @@ class Dialect(Protocol):
 
     def open_reader(self) -> Connection: ...
 
-    def translate(self, error: Exception) -> PalyraError | None:
+    def translate(self, error: BaseException) -> PalyraError | None:
         """Our error for a failure of the store itself, or None if the error is not the store's."""
         ...
 
@@ -178,7 +178,7 @@ class Database:
         self.commits = 0
         self.steps = 0
         # Why something could not be written; None once an entry was. Committing nothing proves nothing.
-        self.trouble: Exception | None = None
+        self.trouble: BaseException | None = None
         self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
         self.on_signal: Callable[[tuple[str, ...]], None] = lambda kinds: None
 
@@ -229,6 +229,8 @@ class Database:
 
     def read_from_thread(self, query: Callable[[Tx], T]) -> T:
         """The same for a caller on a thread of its own, never for one on the event loop."""
+        if self._closed:
+            raise Unavailable("the journal is closed: the daemon is shutting down")
         found: T = self._readers.ask(self._read, query)
         return found
 
@@ -298,14 +300,14 @@ class Database:
             self.steps += len(batch)
             if self.trouble is not None and any(job.appended for job in batch):
                 self.trouble = None
-        except Exception as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
+        except BaseException as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
 
     def _run_alone(self, connection: Connection, held: Held, job: _Job) -> None:
         tx = Tx(connection, self._clock(), held)
         try:
             job.result = job.step(tx)
-        except Exception as error:
+        except BaseException as error:  # a library's panic is no Exception: it too is its step's, and not the writer's end
             if self._dialect.translate(error) is not None:
                 raise
             tx.take_back()
@@ -321,7 +323,7 @@ class Database:
         connection.begin_step()
         try:
             job.result = job.step(tx)
-        except Exception as error:
+        except BaseException as error:  # as above
             if self._dialect.translate(error) is not None:
                 raise
             tx.take_back()
@@ -330,7 +332,7 @@ class Database:
             job.appended, job.signals = tx.appended, tx.signals
         connection.end_step()
 
-    def _fail(self, batch: list[_Job], error: Exception) -> None:
+    def _fail(self, batch: list[_Job], error: BaseException) -> None:
         """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
         connection, self._connection = self._connection, None
         self.trouble = self._ours(error)
@@ -353,7 +355,7 @@ class Database:
         except Exception as error:
             raise self._ours(error) from error
 
-    def _ours(self, error: Exception) -> Exception:
+    def _ours(self, error: BaseException) -> BaseException:
         return self._dialect.translate(error) or error
 
     # --- back on the event loop ---
@@ -372,7 +374,7 @@ class Database:
             if job.future.done():
                 continue
             if job.error is not None:
-                job.future.set_exception(job.error)
+                job.future.set_exception(carried(job.error))
             else:
                 job.future.set_result(job.result)
 

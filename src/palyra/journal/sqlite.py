@@ -168,7 +168,7 @@ class Sqlite:
         raw.execute("PRAGMA trusted_schema=OFF; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY")
         return raw
 
-    def translate(self, error: Exception) -> PalyraError | None:
+    def translate(self, error: BaseException) -> PalyraError | None:
         if not isinstance(error, apsw.Error) or isinstance(error, apsw.ConstraintError | apsw.SQLError | apsw.BindingsError):
             return None
         where = str(self.path)

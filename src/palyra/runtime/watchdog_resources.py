@@ -53,7 +53,7 @@ class ResourcesWatched:
 
     # --- room ---------------------------------------------------------------------------------------------------------
 
-    def _refused(self, trouble: Exception | None) -> Finding:
+    def _refused(self, trouble: BaseException | None) -> Finding:
         """The store said no to the last that was written. A full disk is not over because what was set aside is used up."""
         full = self._full
         return Finding(
