@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import select
 import socket
 import ssl
 import subprocess
@@ -130,6 +131,31 @@ def test_it_is_called_by_every_name_of_the_machine_and_no_other(exposed: Https) 
     assert exposed.ask("GET", "/healthz", token="", headers={"Host": "box.example"})[0] == 421
     with pytest.raises(ssl.SSLError):
         http.client.HTTPSConnection("localhost", exposed.daemon.port, timeout=20).request("GET", "/healthz")
+
+
+def test_connections_that_only_hold_a_place_are_bounded_and_keep_nobody_out(exposed: Https) -> None:
+    silent: list[socket.socket] = []
+
+    def still_there() -> int:
+        told, _, _ = select.select(silent, [], [], 0)
+        return len(silent) - len(told)
+
+    try:
+        for place in range(2, 6):
+            for _ in range(140):
+                silent.append(socket.create_connection(("127.0.0.1", exposed.daemon.port), 20, (f"127.0.0.{place}", 0)))
+            # From where the flood comes too.
+            with (
+                socket.create_connection(("127.0.0.1", exposed.daemon.port), 20, (f"127.0.0.{place}", 0)) as plain,
+                exposed.context.wrap_socket(plain, server_hostname="localhost") as tls,
+            ):
+                assert tls.version() == "TLSv1.3"
+            # The handshake of the one who came last took one more place, which is free again.
+            assert still_there() == min(127 * (place - 1), 255)
+        assert exposed.ask("GET", "/healthz", token="")[0] == 200
+    finally:
+        for each in silent:
+            each.close()
 
 
 def test_keys_are_for_the_daemons_user_alone(exposed: Https) -> None:

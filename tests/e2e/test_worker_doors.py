@@ -239,6 +239,28 @@ def test_what_is_no_message_is_refused_in_words_and_costs_nothing(tmp_path: Path
     run_loop(scenario())
 
 
+def test_strangers_who_say_nothing_are_bounded_and_keep_no_worker_out(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world(tmp_path, []) as w:
+            home = await w.enrol()
+            silent = [await asyncio.open_connection("127.0.0.1", w.door.port) for _ in range(70)]
+            # Those who have shaken hands and say no word are no better.
+            lines = [await dialled(w, dialling.trusting(home.authority.read_text())) for _ in range(33)]
+            assert await answer(lines[0]) is None
+            async with asyncio.timeout(20):
+                for reader, _ in silent:
+                    assert await reader.read() == b""
+            line = await dialled(w, dialling.of(home))
+            line.post(hello(home))
+            assert isinstance(await answer(line), Welcome)
+            for each in (line, *lines):
+                each.close()
+            for _, writer in silent:
+                writer.close()
+
+    run_loop(scenario())
+
+
 def test_frames_come_out_as_they_went_in_however_they_are_cut() -> None:
     messages = [Beat(number=number) for number in range(50)]
     stream = b"".join(map(frame, messages))

@@ -37,6 +37,8 @@ _PIECE = 64 << 10
 _KEEPALIVE_MS = 30_000
 _STREAMS_PER_CONNECTION = 1_024
 _METADATA_BYTES = 16 << 10
+# Also those that have only begun: gRPC's library shakes hands by itself, and takes no more than these.
+_CONNECTIONS = 1_024
 
 
 class GrpcServer:
@@ -264,6 +266,7 @@ def _options(app: App) -> Sequence[tuple[str, Any]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.max_metadata_size", _METADATA_BYTES),
         ("grpc.max_concurrent_streams", _STREAMS_PER_CONNECTION),
+        ("grpc.max_allowed_incoming_connections", _CONNECTIONS),
         ("grpc.server_handshake_timeout_ms", int(app.limits.header_s * 1000)),
         # Two daemons on one port would each get half of the calls.
         ("grpc.so_reuseport", 0),

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import Server
 
 from palyra.domain.errors import InvalidInput, PalyraError, Unavailable
+from palyra.transports.doorstep import Doorstep, TlsListener
 from palyra.transports.http.app import App
 from palyra.transports.http.errors import BodyTooSlow, TooManyHeaders, body_of, status_of
 from palyra.transports.http.streams import headers_of
@@ -28,6 +29,9 @@ _HEADER_BYTES = 64 << 10
 _KEEP_ALIVE_S = 30
 _GRACE_S = 3
 _LINGER_S = 1.0
+# Connections whose TLS is not there yet.
+_SHAKING_HANDS_FROM_ONE_PLACE = 128
+_SHAKING_HANDS = 256
 
 
 class Protocol(HttpToolsProtocol):
@@ -124,16 +128,13 @@ class HttpServer(Server):
 
     async def run_on(self, listener: socket.socket, on_ready: Callable[[], None]) -> None:
         self.lifespan = self.config.lifespan_class(self.config)
-        tls = self._tls
-        server = await asyncio.get_running_loop().create_server(
-            self._protocol,
-            sock=listener,
-            backlog=BACKLOG,
-            ssl=tls,
-            ssl_handshake_timeout=self._header_s if tls else None,
+        if self._tls is None:
+            server: Any = await asyncio.get_running_loop().create_server(self._protocol, sock=listener, backlog=BACKLOG)
+        else:
+            doorstep = Doorstep(from_one_place=_SHAKING_HANDS_FROM_ONE_PLACE, in_all=_SHAKING_HANDS)
             # Who does not say goodbye is not waited for.
-            ssl_shutdown_timeout=_LINGER_S if tls else None,
-        )
+            server = TlsListener(listener, self._tls, self._protocol, doorstep, handshake_s=self._header_s, shutdown_s=_LINGER_S)
+            server.open()
         self.servers, self.started = [server], True
         on_ready()
         await self._stopping.wait()

@@ -79,7 +79,8 @@ class Door:
                 connection.close()
                 continue
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._start(self.reception.receive(partial(self._meet, connection, str(address[0]))))
+            came_from = str(address[0])
+            self._start(self.reception.receive(came_from, partial(self._meet, connection, came_from)))
 
     async def _meet(self, connection: socket.socket, address: str) -> tuple[MessageLink, bytes] | None:
         """TLS, with a certificate of ours, with none, or not at all."""
@@ -98,5 +99,8 @@ class Door:
         except (OSError, TimeoutError):
             connection.close()
             return None
+        except BaseException:
+            connection.close()
+            raise
         shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return MessageLink(Streams(reader, asyncio.StreamWriter(transport, protocol, reader, loop)), address), shown or b""

@@ -88,7 +88,7 @@ class QuicDoor(QuicServer):
         if self._reception.full:
             came.close()
             return
-        task = asyncio.ensure_future(self._reception.receive(partial(self._meet, came)))
+        task = asyncio.ensure_future(self._reception.receive(self._places.get(came, ""), partial(self._meet, came)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -105,6 +105,9 @@ class QuicDoor(QuicServer):
             link.post(Refused(code=error.code, message=error.message[:2_000]))
             link.close()
             return None
+        except BaseException:
+            link.close()
+            raise
 
     async def _proven(self, link: MessageLink) -> bytes:
         if not isinstance(await link.receive(), AskChallenge):

@@ -7,11 +7,13 @@ from palyra.domain.errors import InvalidInput, PalyraError, Unauthenticated
 from palyra.domain.workers import AskAuthority, Authority, Enrol, Enrolled, Hello, Refused
 from palyra.runtime.tls.certificates import Certificates
 from palyra.runtime.workers.workers import Workers
+from palyra.transports.doorstep import Doorstep
 from palyra.transports.workers.link import MessageLink
 
 GREETING_S = 10.0
-# Connections at once that have not said who they are, and all of them.
-_MOST_STRANGERS = 64
+# Connections at once that have not said who they are, from one place and from everywhere, and all of them.
+_STRANGERS_FROM_ONE_PLACE = 32
+_STRANGERS = 128
 _MOST = 1_024
 
 
@@ -19,18 +21,19 @@ class Reception:
     def __init__(self, workers: Workers, certificates: Certificates) -> None:
         self.workers = workers
         self.certificates = certificates
-        self._strangers = 0
+        self._strangers = Doorstep(from_one_place=_STRANGERS_FROM_ONE_PLACE, in_all=_STRANGERS)
         self._all = 0
 
     @property
     def full(self) -> bool:
-        return self._strangers >= _MOST_STRANGERS or self._all >= _MOST
+        return self._all >= _MOST
 
-    async def receive(self, met: Callable[[], Awaitable[tuple[MessageLink, bytes] | None]]) -> None:
+    async def receive(self, address: str, met: Callable[[], Awaitable[tuple[MessageLink, bytes] | None]]) -> None:
         """One connection from its beginning to its end. `met` gives the link and the certificate, or None for who gave up."""
-        self._strangers += 1
+        task = asyncio.current_task()
+        assert task is not None
+        stranger = self._strangers.enter(address, task.cancel)
         self._all += 1
-        stranger = True
         try:
             async with asyncio.timeout(2 * GREETING_S):
                 came = await met()
@@ -41,8 +44,7 @@ class Reception:
                 async with asyncio.timeout(GREETING_S):
                     hello = await self._introduced(link, certificate)
                 if hello is not None:
-                    self._strangers -= 1
-                    stranger = False
+                    self._strangers.leave(stranger)
                     await self._talk(link, certificate, hello)
             except PalyraError as error:
                 link.post(Refused(code=error.code, message=error.message[:2_000]))
@@ -54,8 +56,7 @@ class Reception:
             return
         finally:
             self._all -= 1
-            if stranger:
-                self._strangers -= 1
+            self._strangers.leave(stranger)
 
     async def _introduced(self, link: MessageLink, certificate: bytes) -> Hello | None:
         """Answer whoever only asks or enrols; give the greeting of who would work."""
