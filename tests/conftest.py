@@ -1,7 +1,14 @@
 """What holds for all tests."""
 
+import os
+import sys
+
 import pytest
 from hypothesis import settings
+
+# The tests start hundreds of processes: without bytecode on the disk each of them would compile the whole source anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # How long one example takes says more about the machine than about the code.
 settings.register_profile("palyra", deadline=None)
