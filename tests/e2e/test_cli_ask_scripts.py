@@ -123,6 +123,37 @@ def test_an_interrupted_ask_stops_its_run(tmp_path: Path) -> None:
         assert daemon.get(f"/v1/sessions/{session_id}/runs")["runs"][0]["state"] == "cancelled"
 
 
+def test_an_interrupt_that_gets_lost_on_its_way_stops_the_run_all_the_same(tmp_path: Path) -> None:
+    # Python drops an exception that a signal raises in the middle of a callback of its own, as at the end of an import.
+    drops = """
+import os, signal, sys
+from palyra.cli import asking, main
+real = asking.decode
+def dropping(message):
+    item = real(message)
+    if getattr(item, "kind", "") == "run.started":
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):
+                pass
+        except KeyboardInterrupt:
+            pass
+    return item
+asking.decode = dropping
+sys.exit(main.main(["ask", "go"]))
+"""
+    with daemons.start(tmp_path, script={"*": [{"text": "never", "hold": str(tmp_path / "hold")}]}) as daemon:
+        done = subprocess.run(
+            [sys.executable, "-c", drops],
+            cwd=daemon.workspace,
+            env=environment(daemon.home),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=30,
+        )
+        assert (done.returncode, done.stderr) == (130, b"error: interrupted; the run was stopped\n")
+
+
 def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     with daemons.start(tmp_path, script={"*": [{"text": "at last", "hold": str(hold)}]}) as daemon:

@@ -1,8 +1,11 @@
 """One run from its question to its end. On a terminal its words appear as they come; elsewhere only the answer is printed."""
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 
 from palyra.cli import client, enclosing, entry_lines, exits, words
 from palyra.cli.answering import answer_at_terminal
@@ -61,10 +64,17 @@ class Asking:
     def run(self, question: str, model: str, files: Sequence[str] = ()) -> int:
         """Listen first, then ask: so no word of the answer can be missed."""
         self._attachments = [enclosing.send(self._state.api, self._session.session_id, each).attaching for each in files]
-        api, stopped, lost = self._state.api, Stopped(), False
+        stopped = Stopped()
+        with _listening(stopped) as interrupted:
+            return self._watch(question, model, stopped, interrupted)
+
+    def _watch(self, question: str, model: str, stopped: Stopped, interrupted: Callable[[], bool]) -> int:
+        api, lost = self._state.api, False
         head = client.head(api, self._session)
         for message in client.watch(api, self._session.session_id, head, stopped, patience_s=_PATIENCE_S):
             item = decode(message)
+            if interrupted():
+                raise KeyboardInterrupt
             if isinstance(item, Link):
                 if item.state == "lost" and not lost:
                     self._note("the connection was lost, trying again")
@@ -233,3 +243,24 @@ class Asking:
         self._end_line()
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+
+@contextmanager
+def _listening(stopped: Stopped) -> Iterator[Callable[[], bool]]:
+    """Listen for Ctrl-C; what is given says whether it came.
+
+    The exception alone can get lost, in the middle of an import for one: then the connection that is cut makes us look.
+    """
+    came = False
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        stopped.cut()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield lambda: came
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -211,6 +211,10 @@ class Stopped(threading.Event):
 
     def stop(self) -> None:
         self.set()
+        self.cut()
+
+    def cut(self) -> None:
+        """End the connection that is being read, not the watch. Takes no lock: a signal's handler may call it."""
         if self._socket is not None:
             try:
                 self._socket.shutdown(socket.SHUT_RDWR)
