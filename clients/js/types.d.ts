@@ -1011,6 +1011,11 @@ export interface ShownSchedule {
   secret?: string;
 }
 
+export interface StateChanged {
+  kind: "state.changed";
+  what: ("certificates" | "channels" | "incidents" | "learning" | "schedules" | "settings" | "tasks" | "tokens" | "workers")[];
+}
+
 export interface Status {
   version: string;
   url: string;
@@ -1225,4 +1230,4 @@ export interface WorkerRefused {
 
 export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 
-export type LiveEvent = ModelDelta | ToolProgress;
+export type LiveEvent = ModelDelta | ToolProgress | StateChanged;

@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -255,7 +256,7 @@ async def start(
     http = HttpClient()
     keys = {**env, **await parts_setup.vault_keys(chosen, vault)}
     models = parts_models.open_models(loaded, chosen, keys, http, providers or {})
-    hub, lives = Hub(), LiveSessions(db)
+    hub, lives = Hub(clock), LiveSessions(db)
     notices = Notices(db, hub, redactor, clock)
     incidents = Incidents(db, notices, redactor, clock)
     most_output = given.models.max_output_tokens
@@ -296,7 +297,9 @@ async def start(
         memory=memory,
         models=models,
         notices=notices,
+        hub=hub,
     )
+    workers.presence.on_change = partial(hub.changed, ("workers",))
 
     # What is done behind everybody's back, kind by kind.
     tasks = Tasks(db, redactor, clock, lull)

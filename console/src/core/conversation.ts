@@ -167,7 +167,7 @@ export class Conversation {
       reply.reasoning += event.reasoning ?? "";
       if (event.call) reply.preparing = true;
       this.dirty.add(reply);
-    } else {
+    } else if (event.kind === "tool.progress") {
       const tool = this.byKey.get(event.call_id);
       if (tool?.kind !== "tool" || tool.finished) return;
       tool.output = (tool.output + event.text).slice(-MOST_OUTPUT);

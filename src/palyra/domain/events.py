@@ -937,7 +937,16 @@ class ToolProgress(Event, frozen=True, kw_only=True, tag="tool.progress"):
     text: str
 
 
-LiveEvent = ModelDelta | ToolProgress
+Topic = Literal["certificates", "channels", "incidents", "learning", "schedules", "settings", "tasks", "tokens", "workers"]
+
+
+class StateChanged(Event, frozen=True, kw_only=True, tag="state.changed"):
+    """Something of these is not what it was. What it is now is asked for, by whoever may: nothing of it is told here."""
+
+    what: tuple[Topic, ...]
+
+
+LiveEvent = ModelDelta | ToolProgress | StateChanged
 
 KINDS: frozenset[str] = frozenset(str(event.__struct_config__.tag) for event in get_args(AnyEvent))
 

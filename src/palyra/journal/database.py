@@ -14,8 +14,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar, cast
 
 from palyra.domain.errors import PalyraError, Unavailable
-from palyra.domain.events import AnyEvent
+from palyra.domain.events import AnyEvent, Topic
 from palyra.domain.hands import Hands, carried
+from palyra.journal import topics
 from palyra.journal.held import NOTHING, Held, Into
 
 log = logging.getLogger("palyra.journal")
@@ -28,6 +29,10 @@ class Connection(Protocol):
     """One connection of a dialect. SQL is written once, with `:name` parameters."""
 
     def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]: ...
+
+    def changes(self) -> int:
+        """How many rows this connection has changed since it was opened."""
+        ...
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
@@ -94,7 +99,7 @@ class Appended:
 class Tx:
     """What a step or a query sees of the store. `held` is a step's: what its commit has appended and not yet written."""
 
-    __slots__ = ("_alone", "_mark", "_saved", "appended", "connection", "held", "now_ms", "signals")
+    __slots__ = ("_alone", "_mark", "_saved", "appended", "connection", "held", "now_ms", "signals", "touched")
 
     def __init__(self, connection: Connection, now_ms: int, held: Held | None = None, *, alone: bool = True) -> None:
         self.connection = connection
@@ -102,6 +107,8 @@ class Tx:
         self.appended: list[Appended] = []
         # Kinds of tasks that this step has work for.
         self.signals: tuple[str, ...] = ()
+        # What is not what it was when this is durable.
+        self.touched: tuple[Topic, ...] = ()
         self.held = held
         self._mark = held.mark if held is not None else NOTHING
         # A step with nobody beside it needs no savepoint: if it fails, there is nothing else to keep.
@@ -113,9 +120,18 @@ class Tx:
             self.signals = (*self.signals, kind)
 
     def all(self, sql: str, **params: Any) -> list[Row]:
-        if self.held is not None:
-            self._settle(self.held, changes=not sql.startswith("SELECT"))
-        return self.connection.all(sql, params)
+        if self.held is None:
+            return self.connection.all(sql, params)
+        changes = not sql.startswith("SELECT")
+        self._settle(self.held, changes=changes)
+        topic = topics.of(sql) if changes else None
+        if topic is None or topic in self.touched:
+            return self.connection.all(sql, params)
+        before = self.connection.changes()
+        rows = self.connection.all(sql, params)
+        if self.connection.changes() != before:
+            self.touched = (*self.touched, topic)
+        return rows
 
     def one(self, sql: str, **params: Any) -> Row | None:
         rows = self.all(sql, **params)
@@ -157,6 +173,7 @@ class _Job:
     error: BaseException | None = None
     appended: list[Appended] = field(default_factory=list)
     signals: tuple[str, ...] = ()
+    touched: tuple[Topic, ...] = ()
 
 
 class Database:
@@ -181,6 +198,7 @@ class Database:
         self.trouble: BaseException | None = None
         self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
         self.on_signal: Callable[[tuple[str, ...]], None] = lambda kinds: None
+        self.on_touched: Callable[[tuple[Topic, ...]], None] = lambda topics: None
 
     def open(self) -> None:
         """Open the writing connection now, so that a damaged or foreign file is an error at start and not at first use."""
@@ -316,7 +334,7 @@ class Database:
         else:
             held.flush()
             connection.commit()
-            job.appended, job.signals = tx.appended, tx.signals
+            job.appended, job.signals, job.touched = tx.appended, tx.signals, tx.touched
 
     def _run_step(self, connection: Connection, held: Held, job: _Job) -> None:
         tx = Tx(connection, self._clock(), held, alone=False)
@@ -329,7 +347,7 @@ class Database:
             tx.take_back()
             job.error = error
         else:
-            job.appended, job.signals = tx.appended, tx.signals
+            job.appended, job.signals, job.touched = tx.appended, tx.signals, tx.touched
         connection.end_step()
 
     def _fail(self, batch: list[_Job], error: BaseException) -> None:
@@ -344,7 +362,7 @@ class Database:
                     error.add_note(f"and then: {second}")
         for job in batch:
             job.result = None
-            job.appended, job.signals = [], ()
+            job.appended, job.signals, job.touched = [], (), ()
             job.error = self._ours(error)
 
     def _open_writer(self) -> Connection:
@@ -371,6 +389,8 @@ class Database:
         for job in batch:
             if job.signals:
                 self.on_signal(job.signals)
+            if job.touched:
+                self.on_touched(job.touched)
             if job.future.done():
                 continue
             if job.error is not None:

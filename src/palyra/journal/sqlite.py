@@ -29,6 +29,9 @@ class SqliteConnection:
     def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]:
         return self._execute(sql, params or None).fetchall()
 
+    def changes(self) -> int:
+        return self.raw.total_changes()
+
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None:
         self.raw.executemany(sql, rows)
 

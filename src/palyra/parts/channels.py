@@ -1,6 +1,7 @@
 """The channels: what hears, what answers and what keeps the connections, put together when somebody wants something of them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from palyra import config
@@ -11,6 +12,7 @@ from palyra.runtime.answers import Answers
 from palyra.runtime.attachments import Attachments
 from palyra.runtime.channels.late import LateChannels
 from palyra.runtime.gateway import Gateway
+from palyra.runtime.hub import Hub
 from palyra.runtime.judging import Judging
 from palyra.runtime.memory import Memory
 from palyra.runtime.notices import Notices
@@ -35,11 +37,12 @@ def channels(
     memory: Memory,
     models: Models,
     notices: Notices,
+    hub: Hub,
 ) -> LateChannels:
     """The channels of this daemon. Who has none does not pay for what they are made of."""
 
     def made() -> "Channels":
-        return _made(ground, env, gateway, sessions, answers, judging, policy, catalogue, memory, models, notices)
+        return _made(ground, env, gateway, sessions, answers, judging, policy, catalogue, memory, models, notices, hub)
 
     return LateChannels(made)
 
@@ -56,6 +59,7 @@ def _made(
     memory: Memory,
     models: Models,
     notices: Notices,
+    hub: Hub,
 ) -> "Channels":
     from palyra.runtime.channels.asking import Asking
     from palyra.runtime.channels.book import Book
@@ -89,6 +93,7 @@ def _made(
     commands = Commands(db, gateway, sessions, models, memory, catalogue, policy, judging, desk, asking, submitting)
     intake = Intake(db, clock, redactor, book, posting, desk, holding, commands)
     connections = Connections(db, clock, redactor, book, notices, intake.take)
+    connections.on_change = partial(hub.changed, ("channels",))
     outbox = Outbox(db, clock, redactor, notices, connections.ready, lambda: connections.names)
     # Those who come first need those who come later.
     intake.connections = submitting.connections = connections

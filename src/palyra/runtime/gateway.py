@@ -3,7 +3,7 @@
 A run belongs to the daemon, not to a connection: submitting is one durable step, and watching is reading on from a cursor.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -25,6 +25,9 @@ from palyra.domain.events import (
     InputReceived,
     RunAccepted,
     RunStarted,
+    StateChanged,
+    Topic,
+    encode,
 )
 from palyra.domain.labels import CLEAN, Label
 from palyra.domain.redaction import Redactor
@@ -116,6 +119,7 @@ class Gateway:
         # Told of everything that was committed, before whoever waits for it.
         self.listeners: list[Callable[[list[Appended]], None]] = []
         db.on_commit = self._on_commit
+        db.on_touched = hub.changed
 
     def _on_commit(self, appended: list[Appended]) -> None:
         for listen in self.listeners:
@@ -126,6 +130,8 @@ class Gateway:
         for entry in appended:
             if isinstance(entry.event, ApprovalRequested):
                 self._answers.expires(entry.event.expires_ms)
+            elif entry.kind == "admin.changed":
+                self._hub.changed(("settings",))
 
     async def start(self) -> list[RunRow]:
         """Go on where the last process stopped."""
@@ -259,22 +265,31 @@ class Gateway:
         finally:
             self._hub.unsubscribe(session_id, subscription)
 
-    async def watch_all(self, principal: str, after: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        """Batches of (position, wire) over all of a principal's sessions, in commit order; entries only."""
-        subscription = self._hub.subscribe(None)
+    async def watch_all(
+        self, principal: str, after: int, topics: Collection[Topic] = ()
+    ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        """Batches of (position, wire) over all of a principal's sessions, in commit order; no deltas.
+
+        That something of `topics` has changed is a live event, whose position is 0. It is told from now on only: whoever
+        connects looks for themselves.
+        """
+        subscription = self._hub.subscribe(None, topics)
         cursor = after
+        more = True
         try:
             while True:
-                while True:
+                while more:
                     page = partial(tape.after_position, position=cursor, owner=principal, limit=_PAGE)
                     stored, upto = await self._db.read(page)
                     if stored:
                         yield [(entry.position, entry.wire) for entry in stored]
                     cursor = upto
-                    if len(stored) < _PAGE:
-                        break
+                    more = len(stored) == _PAGE
+                    del stored
                 subscription.lagging = False
-                await subscription.take()
+                more = bool(await subscription.take())
+                if changed := subscription.changed():
+                    yield [(0, encode(StateChanged(what=changed)))]
         finally:
             self._hub.unsubscribe(None, subscription)
 

@@ -1334,6 +1334,12 @@ class ToolProgress(_message.Message):
     text: str
     def __init__(self, run_id: _Optional[str] = ..., call_id: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
+class StateChanged(_message.Message):
+    __slots__ = ("what",)
+    WHAT_FIELD_NUMBER: _ClassVar[int]
+    what: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, what: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Submitted(_message.Message):
     __slots__ = ("run_id", "session_id", "submission_id", "state", "outcome", "seq")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -1443,20 +1449,22 @@ class Pong(_message.Message):
     def __init__(self, id: _Optional[str] = ...) -> None: ...
 
 class Happened(_message.Message):
-    __slots__ = ("entry", "model_delta", "tool_progress", "accepted", "refused", "pong")
+    __slots__ = ("entry", "model_delta", "tool_progress", "accepted", "refused", "pong", "state_changed")
     ENTRY_FIELD_NUMBER: _ClassVar[int]
     MODEL_DELTA_FIELD_NUMBER: _ClassVar[int]
     TOOL_PROGRESS_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
+    STATE_CHANGED_FIELD_NUMBER: _ClassVar[int]
     entry: Entry
     model_delta: ModelDelta
     tool_progress: ToolProgress
     accepted: Accepted
     refused: Refused
     pong: Pong
-    def __init__(self, entry: _Optional[_Union[Entry, _Mapping]] = ..., model_delta: _Optional[_Union[ModelDelta, _Mapping]] = ..., tool_progress: _Optional[_Union[ToolProgress, _Mapping]] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ...) -> None: ...
+    state_changed: StateChanged
+    def __init__(self, entry: _Optional[_Union[Entry, _Mapping]] = ..., model_delta: _Optional[_Union[ModelDelta, _Mapping]] = ..., tool_progress: _Optional[_Union[ToolProgress, _Mapping]] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., state_changed: _Optional[_Union[StateChanged, _Mapping]] = ...) -> None: ...
 
 class Batch(_message.Message):
     __slots__ = ("happened",)

@@ -285,7 +285,7 @@ class SessionsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchAll(self, request, context):
-        """Watch all of the caller's sessions; entries only.
+        """Watch all of the caller's sessions, and that something else has changed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

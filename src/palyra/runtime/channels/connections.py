@@ -24,6 +24,8 @@ log = logging.getLogger("palyra.channels")
 
 FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 60_000
+# How often somebody who looks is told of signs of life.
+_SIGN_MS = 60_000
 # A connection that stood for so long was a good one: the next pause is short again.
 _GOOD_MS = 60_000
 
@@ -39,6 +41,7 @@ class _Line:
     connects: int = 0
     since_ms: int = 0
     heard_ms: int = 0
+    shown_ms: int = 0
 
 
 class Connections:
@@ -60,6 +63,8 @@ class Connections:
         self._lines: dict[str, _Line] = {}
         # Set and replaced whenever something changes, for whoever waits to send.
         self._changed = asyncio.Event()
+        # Told when a connection is not as it was.
+        self.on_change: Callable[[], None] = lambda: None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,6 +88,7 @@ class Connections:
             line.task.cancel()
             await asyncio.wait([line.task], timeout=2.0)
         await line.connector.close()
+        self.on_change()
 
     async def close(self) -> None:
         await asyncio.gather(*(self.shut(name) for name in list(self._lines)))
@@ -114,6 +120,7 @@ class Connections:
         """Something that sending depends on is not what it was."""
         before, self._changed = self._changed, asyncio.Event()
         before.set()
+        self.on_change()
 
     async def ready(self, name: str) -> Connector:
         """Wait until a channel stands and is not paused."""
@@ -174,6 +181,9 @@ class Connections:
 
     def _alive(self, line: _Line) -> None:
         line.heard_ms = self._clock.now_ms()
+        if line.heard_ms - line.shown_ms >= _SIGN_MS:
+            line.shown_ms = line.heard_ms
+            self.on_change()
 
     async def _taken(self, line: _Line, message: Inbound, cursor: str | None) -> Taken:
         self._alive(line)

@@ -32,6 +32,8 @@ class Presence:
         self.stations: dict[str, Station] = {}
         # Told of a worker whose tools may be others now.
         self.on_offer: Callable[[WorkerRow], None] = lambda row: None
+        # Told when a link is gone: the rows of workers do not know of links.
+        self.on_change: Callable[[], None] = lambda: None
         self.halting = False
         self.lost = 0
 
@@ -167,6 +169,7 @@ class Presence:
         if station.link is not link:
             return
         station.link = None
+        self.on_change()
         for rolling in station.rolling.values():
             if not rolling.done():
                 rolling.set_exception(Unavailable(f"the worker {station.name} is away"))
@@ -205,6 +208,7 @@ class Presence:
         if station.link is not None:
             station.link.close()
             station.link = None
+            self.on_change()
         await self.lose(station, list(station.held.values()), "lost")
 
     async def lose(self, station: Station, calls: Sequence[Held], why: LeftBecause) -> None:

@@ -208,7 +208,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
     Route(
         method="GET",
         path="/v1/events",
-        summary="watch all of the caller's sessions; entries only",
+        summary="watch all of the caller's sessions, and that something else has changed",
         handler=watching.all_events,
         query=watching.WatchAll,
         gives=(Gives(200, media=SSE),),

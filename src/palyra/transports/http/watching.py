@@ -12,9 +12,12 @@ from msgspec import Struct
 
 from palyra.domain.conversation import Conversation
 from palyra.domain.errors import InvalidInput, NotFound
+from palyra.domain.events import Topic
 from palyra.domain.run_state import TERMINAL
 from palyra.journal import runs, sessions, tape
 from palyra.journal.database import Tx
+from palyra.journal.tokens import TokenScope
+from palyra.transports.auth import allows
 from palyra.transports.http.calls import SSE, Call, Count, Input, Nothing, Parts, Streaming, Ulid
 
 HEARTBEAT = b":\n\n"
@@ -22,6 +25,18 @@ Batch = Sequence[tuple[int, bytes]]
 Batches = AsyncIterator[Batch]
 T = TypeVar("T")
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
+# Who is told that something has changed: whoever may ask what it is now.
+NEEDED: dict[Topic, TokenScope] = {
+    "certificates": "owner",
+    "channels": "viewer",
+    "incidents": "viewer",
+    "learning": "viewer",
+    "schedules": "viewer",
+    "settings": "viewer",
+    "tasks": "viewer",
+    "tokens": "owner",
+    "workers": "owner",
+}
 
 
 class Watch(Input, frozen=True, kw_only=True):
@@ -76,7 +91,8 @@ async def all_watched(call: Call[WatchAll, Nothing], pack: Callable[[Batch], T])
     after = last_event_id(call.headers, call.query.after)
     head = await call.parts.db.read(tape.last_position)
     _check_cursor(after, head)
-    return _packed(call.parts.gateway.watch_all(call.principal, after), pack, "", Cursor(after))
+    topics = [topic for topic, needed in NEEDED.items() if allows(call.token.scope, needed)]
+    return _packed(call.parts.gateway.watch_all(call.principal, after, topics), pack, "", Cursor(after))
 
 
 def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
