@@ -79,7 +79,7 @@ class Chat:
         self._deciding = None
         self._left.clear()
         self.terminal.line(self._style(f"session {session.session_id}", "bold") + f"  {clean(session.title)}".rstrip())
-        self.terminal.line(self._style(f"in {clean(session.workspace) or 'no folder'} · /help for commands", "dim"))
+        self.say(f"in {clean(session.workspace) or 'no folder'} · /help for commands")
         self._show_past()
         self._watcher = Watcher(self.api, session.session_id, self.screen.seq)
 
@@ -180,7 +180,7 @@ class Chat:
         self.screen.lines(entry_lines.approval_lines(self._style, request, width=self.terminal.out.width))
         self._deciding = Deciding(request)
         if not self._fits(self._deciding.prompt):
-            self.terminal.line(self._deciding.prompt)
+            self.screen.lines(entry_lines.wrapped(self._style, self._deciding.prompt.removesuffix(" > "), self.terminal.out.width))
         self.terminal.forget_typed()
 
     def _draw(self) -> None:
@@ -242,8 +242,8 @@ class Chat:
 
     def _enter(self, text: str) -> None:
         if self._deciding and not text.startswith("/"):
-            shown = self._deciding.prompt + clean(text)
-            self.terminal.line(self._style(shown, "dim"))
+            prompt = self._deciding.prompt if self._fits(self._deciding.prompt) else "> "
+            self.screen.lines(entry_lines.wrapped(self._style, prompt + clean(text), self.terminal.out.width, "dim"))
             self._decide(self._deciding, text)
             return
         if not text.strip():

@@ -2,6 +2,7 @@
 
 from palyra.cli import admin_client, client, compacting, enclosing, entry_lines, naming, words
 from palyra.cli.chat_loop import Chat, Command
+from palyra.cli.prose import Prose
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.undo import explained
 from palyra.domain.conversation import CallProgress, Conversation, ModelTurn
@@ -35,9 +36,17 @@ HELP = """\
 while a run works, anything else you write is queued behind it"""
 
 
+# Where the descriptions begin, and from which width on there is room for them beside the names.
+_BESIDE, _ROOM = 21, 60
+
+
 def _help(chat: Chat, rest: str) -> None:
+    width = chat.terminal.out.width
     for line in HELP.splitlines():
-        chat.terminal.line(line)
+        name, about = (line[:_BESIDE], line[_BESIDE:]) if line.startswith("/") else ("", line)
+        hang = _BESIDE if width >= _ROOM else 2
+        said = Prose(chat.terminal.out.style, lambda: width, markdown=False, indent=hang if name else 0).whole(about)
+        chat.terminal.line(name + said if not name or width >= _ROOM else f"{name.rstrip()}\n  {said}")
 
 
 def _new(chat: Chat, rest: str) -> None:
@@ -158,10 +167,12 @@ def _reasoning(chat: Chat, rest: str) -> None:
 def _usage(chat: Chat, rest: str) -> None:
     rows = admin_client.usage(chat.api, "session", session_id=chat.session.session_id)
     total = rows[0] if rows else UsageRow("", 0, 0, 0, 0, 0, 0, 0)
-    chat.terminal.line(
-        f"{total.calls} model calls · {words.count(total.input_tokens)} tokens in ({words.count(total.cached_tokens)} cached) · "
-        f"{words.count(total.output_tokens)} out · {words.money(total.cost_microusd)}"
+    cost = words.money(total.cost_microusd) if total.cost_microusd else "no price is known" if total.unpriced else "no cost"
+    said = (
+        f"{words.counted(total.calls, 'model call', 'model calls')} · {words.count(total.input_tokens)} tokens in "
+        f"({words.count(total.cached_tokens)} cached) · {words.count(total.output_tokens)} out · {cost}"
     )
+    chat.screen.lines(entry_lines.wrapped(chat.terminal.out.style, said, chat.terminal.out.width))
 
 
 def _vault(chat: Chat, rest: str) -> None:
@@ -236,34 +247,39 @@ def why_lines(chat: Chat, call_id: str) -> list[str]:
     chosen = [call for call in calls if not call_id or call.call.id == call_id][-1:]
     if not chosen:
         raise NotFound("there is no such call in this session" if call_id else "no tool was called in this session yet")
-    return _call_lines(chosen[0], chat.terminal.out.style)
+    return _call_lines(chosen[0], chat.terminal.out.style, chat.terminal.out.width)
 
 
-def _call_lines(call: CallProgress, style: entry_lines.Style) -> list[str]:
+def _call_lines(call: CallProgress, style: entry_lines.Style, width: int) -> list[str]:
+    lines: list[str] = []
+
+    def tell(text: str) -> None:
+        lines.extend(entry_lines.wrapped(style, text, width))
+
     arguments = call.proposed.arguments if call.proposed else call.call.arguments
-    lines = [f"{clean(call.call.tool)} {words.about(arguments)}  (call {call.call.id})"]
+    about = " ".join(filter(None, (clean(call.call.tool), words.about(arguments))))
+    tell(f"{about}  (call {call.call.id})")
     if call.decided:
         by = f" by {', '.join(call.decided.policies)}" if call.decided.policies else f" by {call.decided.by}"
-        lines.append(f"  decided: {call.decided.verdict}{clean(by)}: {one_line(call.decided.reason, 300)}")
+        tell(f"  decided: {call.decided.verdict}{clean(by)}: {one_line(call.decided.reason, 300)}")
     if call.asked:
-        lines.append(f"  asked: risk {call.asked.risk}, {one_line(call.asked.why, 300)}")
+        # Mostly the words of the decision: said once.
+        why = f", {one_line(call.asked.why, 300)}" if not call.decided or call.asked.why != call.decided.reason else ""
+        tell(f"  asked: risk {call.asked.risk}{why}")
     if call.answered:
         reason = f": {one_line(call.answered.reason, 300)}" if call.answered.reason else ""
-        lines.append(
-            f"  answered: {call.answered.decision} ({call.answered.scope}) in {call.answered.surface or 'the daemon'}{reason}"
-        )
+        where = one_line(call.answered.surface.removeprefix("api:")) or "the daemon"
+        tell(f"  answered: {call.answered.decision} ({call.answered.scope}, {where}){reason}")
         if call.answered.arguments is not None:
-            lines.append("  the arguments were edited before the yes:")
+            tell("  the arguments were edited before the yes:")
             lines += entry_lines.edited_lines(style, arguments, call.answered.arguments)
     if call.finished:
-        lines.append(
-            f"  {call.finished.outcome} after {words.duration(call.finished.duration_ms)}: {one_line(call.finished.text, 200)}"
-        )
+        tell(f"  {call.finished.outcome} after {words.duration(call.finished.duration_ms)}: {one_line(call.finished.text, 200)}")
     if call.finished and call.finished.attestation:
         seal = call.finished.attestation
-        lines.append(f"  executed by {clean(seal.executor)}, tier {seal.tier}, policy version {clean(seal.policy_version)}")
+        tell(f"  executed by {clean(seal.executor)}, tier {seal.tier}, policy version {clean(seal.policy_version)}")
     if call.undone:
-        lines.append("  undone since")
+        tell("  undone since")
     return lines
 
 

@@ -85,11 +85,13 @@ def list_folder(phrase: Phrase) -> Intent | None:
 
 
 def overview(phrase: Phrase) -> Intent | None:
-    """what is this project about?"""
+    """what is this project about? · explain what this project does"""
     place = "(this|the) (project|repo|repository|folder|workspace|code|codebase)"
     if phrase.says(
         f"(what is|what's|what does) {place} [about|for|do]",
-        f"(summarise|summarize|describe|explain|give me an overview of|overview of) {place}",
+        f"(summarise|summarize|give me an overview of|overview of) {place}",
+        f"[explain|describe|summarise|summarize|tell me|show me|explain to me] what {place} (does|is) [all] [about|for]",
+        f"(explain|describe|tell me about|explain to me|introduce me to) {place}",
         "(what is|what's) this [all] about",
     ):
         return Overview()
