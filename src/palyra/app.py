@@ -273,6 +273,7 @@ async def start(
     tool_flow = ToolFlow(db, hub, judging, catalogue, redactor, checkpoints, clock, children)
     runs = Runs(db, lives, model_turns, tool_flow, lull)
     runs.on_end.append(children.ended)
+    children.works_on = runs.works_on
     runs.on_end.append(embedding.said)
     if browsers is not None:
         runs.on_end.append(browsers.run_ended)

@@ -7,7 +7,7 @@ something to do.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from palyra.domain import agents, conversation
-from palyra.domain.conversation import CallProgress, Wait
+from palyra.domain.conversation import CallProgress, RunProgress, Wait
 from palyra.domain.errors import InvalidInput, PalyraError, Unavailable
 from palyra.domain.events import (
     AgentSpawned,
@@ -72,6 +72,8 @@ class Children:
         self._models = models
         self._clock = clock
         self._settings = settings
+        # Whether somebody works on a run now.
+        self.works_on: Callable[[str], bool] = lambda run_id: False
         # Subagents whose result has not reached the call it belongs to, by their run.
         self._awaited: dict[str, Child] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -226,11 +228,15 @@ class Children:
             live = await self._lives.hold(session_id)
             try:
                 progress, seq = live.conversation.runs.get(run_id), live.conversation.seq
-                idle = progress is None or progress.state != "waiting" or isinstance(conversation.what_next(progress), Wait)
+                idle = progress is None or self._at_work(progress) or isinstance(conversation.what_next(progress), Wait)
             finally:
                 self._lives.release(live)
             if idle or await self._db.write(partial(_resume, child=child, seq=seq)):
                 return
+
+    def _at_work(self, run: RunProgress) -> bool:
+        """One whose next subagent was refused while others worked is in progress on the tape, and nobody works on it."""
+        return run.state != "waiting" and self.works_on(run.run_id)
 
     async def close(self) -> None:
         self._closing = True

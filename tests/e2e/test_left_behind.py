@@ -1,0 +1,139 @@
+"""What one failure, one cancel or one clock that was set must not leave behind for everybody else."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from palyra.app import Daemon
+from palyra.domain.budgets import Spender
+from palyra.domain.channels import Inbound, Sender
+from palyra.domain.events import RunCancelled
+from palyra.domain.ids import OWNER
+from palyra.journal import usage
+from palyra.journal.usage import Asked
+from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.runtime.gateway import Submission
+from palyra.runtime.runs import end
+from tests.chatting import chat
+from tests.clocks import HeldClock
+from tests.crash.scenarios import call
+from tests.faults import at_commit, ends, held_writer, in_daemon, long_and_next, permit_all, reached, row
+from tests.inprocess import body, session, until
+from tests.journals import run as run_loop
+
+HELLO = [Turn(text=("hello",))]
+
+
+def spawn(task: str, **more: Any) -> Any:
+    return call("agent.spawn", task=task, **more)
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_whose_next_subagent_is_refused_is_woken_by_those_that_still_work(tmp_path: Path) -> None:
+    hold = Hold()
+
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        run = await d.gateway.submit(OWNER, where.session_id, Submission(text="begin"))
+        # A place is free then, and the fifth is refused while three others work.
+        first = await until(d, where.session_id, "tool.finished")
+        refused = await until(d, where.session_id, "tool.finished", after=first.seq)
+        assert (body(refused)["outcome"], (await row(d, run.run_id)).state) == ("error", "in_progress")
+        hold.released.set()
+        assert body(await ends(d, where.session_id, run.run_id))["text"] == "all"
+
+    slow = (Turn(text=("done",), hold="h"),)
+    calls = (spawn("quick"), *(spawn(f"slow {number}") for number in range(3)), spawn("odd", tools=["no.such"]))
+    script = {"begin": (Turn(calls=calls), Turn(text=("all",))), "quick": (Turn(text=("done",)),)}
+    script |= {f"slow {number}": slow for number in range(3)}
+    permit_all(tmp_path)
+    in_daemon(tmp_path, ScriptedModel(Script(script), holds={"h": hold}), scenario)
+
+
+def test_a_run_that_ends_while_others_are_taken_up_again_does_not_stop_the_start(tmp_path: Path) -> None:
+    hold = Hold()
+
+    async def scenario(d: Daemon) -> None:
+        one, two = await session(d), await session(d)
+        first = await d.gateway.submit(OWNER, one.session_id, Submission(text="long"))
+        second = await d.gateway.submit(OWNER, two.session_id, Submission(text="long"))
+        await reached(hold.reached)
+        # As a parent does that gives up as soon as it goes on, and takes its subagents with it.
+        ending = partial(end, run_id=second.run_id, late=[], ending=RunCancelled(reason="not needed"))
+        at_commit(d, "run.resumed", lambda: d.db.write(ending))
+        await d.runs.recover()
+        assert (await row(d, second.run_id)).state == "cancelled"
+        hold.released.set()
+        assert (await ends(d, one.session_id, first.run_id)).kind == "run.completed"
+
+    in_daemon(tmp_path, long_and_next(hold), scenario)
+
+
+def test_what_a_cancelled_run_spent_is_counted_for_its_schedule(tmp_path: Path) -> None:
+    hold = Hold()
+
+    async def scenario(d: Daemon) -> None:
+        where, schedule_id = await session(d), d.clock.new_id()
+        run = await d.gateway.submit(OWNER, where.session_id, Submission(text="long"), schedule_id=schedule_id)
+        await reached(hold.reached)
+        with held_writer(d) as writer:
+            hold.released.set()
+            # The answer is on its way to the tape when the run is cancelled.
+            await writer.handed_over(1)
+            cancelling = asyncio.create_task(d.gateway.cancel(OWNER, run.run_id))
+            await writer.handed_over(2)
+        await cancelling
+        stored = await d.db.read(partial(usage.spent, asked=Asked(schedule_id=schedule_id)))
+        (state,) = await d.budgets.states(Spender(principal=OWNER, schedule_id=schedule_id))
+        assert stored.tokens > 0
+        assert state.spent == stored.tokens
+
+    limit = '[budgets.limits.each]\nper = "schedule"\nevery = "ever"\ntokens = 1_000_000\n'
+    in_daemon(tmp_path, long_and_next(hold), scenario, limit)
+
+
+# --- channels ---------------------------------------------------------------------------------------------------------
+
+
+def test_two_changes_of_rules_at_once_both_hold(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with chat(tmp_path, HELLO) as c:
+            channels = c.daemon.channels
+            changes: list[dict[str, Any]] = [{"per_minute": 7}, {"waiting": 9}]
+            await asyncio.gather(*(channels.change_rules(OWNER, "chat", each) for each in changes))
+            rules = (await channels.status("chat")).rules
+            assert (rules.per_minute, rules.waiting) == (7, 9)
+
+    run_loop(scenario())
+
+
+def test_a_name_that_is_no_text_does_not_stop_a_channel(tmp_path: Path) -> None:
+    """JSON can carry half of a character; whoever calls themselves so must not keep others from being heard."""
+
+    async def scenario() -> None:
+        async with chat(tmp_path, HELLO) as c:
+            await c.pair("anna")
+            eve = Sender("eve", "bad \ud800 name", verified=True)
+            c.platform.say(Inbound(native_id="odd", conversation="dm-eve", sender=eve, text="hi", is_direct=True))
+            c.direct("anna", "hi")
+            assert await c.answers("dm-anna", seconds=5) == ["hello"]
+            assert c.platform.connections == 1
+
+    run_loop(scenario())
+
+
+def test_what_is_held_for_a_moment_is_not_held_longer_when_the_clock_is_set_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with chat(tmp_path, HELLO, quiet_ms=1_500) as c:
+            await c.pair("anna")
+            held, real = HeldClock(c.daemon.clock.now_ms()), c.daemon.clock
+            real.now_ms, real.ticks_ms, real.sleep = held.now_ms, held.ticks_ms, held.sleep  # type: ignore[method-assign]
+            await c.is_(c.direct("anna", "hi"), "held")
+            held.jump(-3_600_000)
+            held.advance(1_500)
+            assert await c.answers("dm-anna", seconds=5) == ["hello"]
+
+    run_loop(scenario())
