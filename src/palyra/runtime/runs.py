@@ -176,7 +176,7 @@ class Runs:
         unfinished = await self._db.read(runs.unfinished)
         for run in unfinished:
             if run.state == "in_progress":
-                await self._db.write(partial(_resume, run=run))
+                await self._db.write(partial(_resume, run_id=run.run_id))
         for session_id in {run.session_id for run in unfinished if run.state == "accepted"}:
             await self._begin_next(session_id)
         return unfinished
@@ -316,14 +316,7 @@ class Runs:
     async def resume(self, run_id: str) -> bool:
         """Go on with a run that is in progress and that nobody works on; whether it is such a run."""
 
-        def step(tx: Tx) -> bool:
-            run = runs.find(tx, run_id)
-            if run is None or run.state != "in_progress" or run_id in self._jobs:
-                return False
-            _resume(tx, run)
-            return True
-
-        return await self._db.write(step)
+        return await self._db.write(lambda tx: run_id not in self._jobs and _resume(tx, run_id))
 
     async def begin_next(self, session_id: str) -> None:
         """Begin the oldest run of a mailbox, unless one is active."""
@@ -364,8 +357,13 @@ class Runs:
             self._db.write(partial(runs.beat, run_ids=list(self._jobs)))
 
 
-def _resume(tx: Tx, run: RunRow) -> None:
+def _resume(tx: Tx, run_id: str) -> bool:
+    """Unless it has ended, or waits, by now: another one that went on may have taken it with it."""
+    run = runs.find(tx, run_id)
+    if run is None or run.state != "in_progress":
+        return False
     tape.append(tx, run.session_id, run.principal, [RunResumed(after="crash")], run.run_id)
+    return True
 
 
 def _unfinished_calls(progress: RunProgress, outcome: Outcome, text: str) -> list[ToolFinished]:
