@@ -33,6 +33,8 @@ _TRANCHE = 10
 _COUNT_ERROR = 1.25
 _MOST_ERROR = 4.0
 _MOST_TOLD = 10_000
+# Those that were asked for longest ago are forgotten first: their calls have long been settled.
+_MOST_SPENDERS = 4_096
 _BILLED = (ModelReplied, ModelUsed, SessionCompacted)
 
 
@@ -96,7 +98,7 @@ class Budgets:
         self.limits: tuple[Limit, ...] = self._configured
         self.ledger = Ledger(db)
         self._holds: dict[str, Hold] = {}
-        # Whose call it is, by run, while it is under way: what commits then is counted for them.
+        # Whose calls are whose, by run: what commits is counted for them, also after a call was given up.
         self._spenders: dict[str, Spender] = {}
         self._waiting: list[asyncio.Future[None]] = []
         self._told: set[str] = set()
@@ -137,7 +139,10 @@ class Budgets:
         Raises BudgetSpent or BudgetQuestion.
         """
         self.release(holder)
+        self._spenders.pop(holder, None)
         self._spenders[holder] = spender
+        if len(self._spenders) > _MOST_SPENDERS:
+            del self._spenders[next(iter(self._spenders))]
         if not self.limits and not own:
             return Held()
         output = most_output or min(self._most_output, target.context_tokens // 4)
@@ -198,7 +203,6 @@ class Budgets:
 
     def release(self, holder: str) -> None:
         """Let go of what a call had reserved, whatever came of it. What it used is counted when it is on the tape."""
-        self._spenders.pop(holder, None)
         hold = self._holds.pop(holder, None)
         if hold is not None:
             hold.release()
