@@ -250,13 +250,14 @@ class Channels:
     async def change_rules(self, by: str, name: str, changes: Mapping[str, Any]) -> ChannelStatus:
         """Change some rules, from now on and over what the file says. A rule that is null is as in the file again."""
         channel = self._book.get(name)
-        over = {**self._book.overrides(name), **changes}
-        over = {key: value for key, value in over.items() if value is not None}
-        rules = with_changes(channel.rules, over)
-        if not 1 <= rules.concurrency <= 1_000 or rules.per_minute < 1 or rules.waiting < 1:
-            raise InvalidInput("concurrency, per_minute and waiting are numbers from 1 up")
 
         def step(tx: Tx) -> dict[str, channels.Changed]:
+            # In the step: somebody else may be changing another rule.
+            before = channels.changed(tx).get(name, channels.Changed())
+            over = {key: value for key, value in {**before.rules, **changes}.items() if value is not None}
+            rules = with_changes(channel.rules, over)
+            if not 1 <= rules.concurrency <= 1_000 or rules.per_minute < 1 or rules.waiting < 1:
+                raise InvalidInput("concurrency, per_minute and waiting are numbers from 1 up")
             channels.set_rules(tx, name, over)
             _record(tx, by, "rules changed", name, changes=dict(changes))
             return channels.changed(tx)
