@@ -82,7 +82,7 @@ class Intake:
     async def _store(self, connector: str, message: Inbound, cursor: str | None) -> Taken:
         clean = self._cleaned(message)
         message_id = self._clock.new_id()
-        principal = str(principal_of(connector, message.sender.handle))
+        principal = str(principal_of(connector, clean.sender.handle))
 
         def step(tx: Tx) -> Taken:
             taken = Taken(*channels.take(tx, connector, message_id, principal, clean))
@@ -92,16 +92,29 @@ class Intake:
 
         taken = await self._db.write(step)
         if not taken.duplicate:
-            self._line_up(connector, message.conversation, message_id, first=self._is_urgent(connector, clean))
+            self._line_up(connector, clean.conversation, message_id, first=self._is_urgent(connector, clean))
         return taken
 
     def _cleaned(self, message: Inbound) -> Inbound:
-        """As it is stored: without secrets, and of what is too long only as much as shows that it is."""
+        """As it is stored: without secrets and half characters, and of what is too long only as much as shows that it is."""
         redact = self._redactor.redact
         text = message.text.encode("utf-8", "replace").decode()
-        sender = Sender(message.sender.handle, redact(message.sender.display)[:_LONGEST_NAME], message.sender.verified)
-        files = tuple(InboundFile(redact(each.name)[:_LONGEST_NAME], each.data, each.media_type) for each in message.files)
-        return replace(message, text=redact(text[: LARGEST_TEXT + 64]), sender=sender, files=files)
+        sender = Sender(
+            _named(message.sender.handle), redact(_named(message.sender.display))[:_LONGEST_NAME], message.sender.verified
+        )
+        files = tuple(
+            InboundFile(redact(_named(each.name))[:_LONGEST_NAME], each.data, _named(each.media_type)) for each in message.files
+        )
+        return replace(
+            message,
+            native_id=_named(message.native_id),
+            conversation=_named(message.conversation),
+            thread=_named(message.thread),
+            reply_to=_named(message.reply_to),
+            text=redact(text[: LARGEST_TEXT + 64]),
+            sender=sender,
+            files=files,
+        )
 
     def _is_urgent(self, connector: str, message: Inbound) -> bool:
         return is_stop(message, self._book.rules(connector), self.connections.called(connector))
@@ -255,3 +268,8 @@ class Intake:
                 log.info("channel %s could not mark a message: %s", connector.name, error)
 
         self._aside(show())
+
+
+def _named(text: str) -> str:
+    """A name that can be stored: half of a character, which JSON can carry, is spelt out, so that no name becomes another's."""
+    return text.encode("utf-8", "backslashreplace").decode()
