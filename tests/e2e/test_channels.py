@@ -586,7 +586,7 @@ def test_the_wait_for_quiet_is_a_second_and_a_half_and_never_more_than_six(tmp_p
         async with chat(tmp_path, model, quiet_ms=1_500) as talk:
             await talk.pair("anna")
             clock = HeldClock(talk.daemon.clock.now_ms())
-            talk.daemon.clock.now_ms, talk.daemon.clock.sleep = clock.now_ms, clock.sleep  # type: ignore[method-assign]
+            talk.daemon.clock.ticks_ms, talk.daemon.clock.sleep = clock.ticks_ms, clock.sleep  # type: ignore[method-assign]
             for number in range(5):
                 await talk.is_(talk.direct("anna", f"part {number}"), "held")
                 clock.advance(1_400 if number < 4 else 399)

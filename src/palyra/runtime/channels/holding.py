@@ -32,6 +32,7 @@ Group = tuple[str, str, str, str]
 class _Held:
     who: Who
     messages: list[Message] = field(default_factory=list)
+    # By ticks: nobody waits for an hour because the clock was set back.
     first_ms: int = 0
     last_ms: int = 0
     timer: asyncio.Task[None] | None = None
@@ -68,7 +69,7 @@ class Holding:
     def hold(self, message: Message, who: Who) -> None:
         group = _group(message)
         held = self._held.get(group)
-        now = self._clock.now_ms()
+        now = self._clock.ticks_ms()
         if held is None or held.who.session_key != who.session_key:
             if held is not None:
                 self._release(group)
@@ -82,7 +83,7 @@ class Holding:
 
     async def _wait(self, group: Group, held: _Held) -> None:
         """Sleep until there was quiet; who writes meanwhile makes it longer, up to a point."""
-        while (left := due_ms(held.first_ms, held.last_ms, self.quiet_ms, self.longest_ms) - self._clock.now_ms()) > 0:
+        while (left := due_ms(held.first_ms, held.last_ms, self.quiet_ms, self.longest_ms) - self._clock.ticks_ms()) > 0:
             await self._clock.sleep(left)
         held.timer = None
         if self._held.get(group) is held:

@@ -1,4 +1,9 @@
-"""How fast a channel may send: so many a second in all, and so far apart in one conversation. Waiting is by the given clock."""
+"""How fast a channel may send: so many a second in all, and so far apart in one conversation. Waiting is by the given clock.
+
+Measured by ticks: a clock on the wall that is set back must not keep everybody waiting until it is as late again.
+"""
+
+import math
 
 from palyra.channels.contract import Limits
 from palyra.runtime.clock import Clock
@@ -10,12 +15,12 @@ class Pace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         # From when on the next message may go, in all and in each conversation, in milliseconds.
-        self._next_ms = 0.0
+        self._next_ms = -math.inf
         self._next_in: dict[str, float] = {}
 
     async def wait(self, limits: Limits, conversation: str) -> None:
         """Until it is this message's turn. Whoever waits has its turn already, so that nobody overtakes."""
-        now = float(self._clock.now_ms())
+        now = float(self._clock.ticks_ms())
         # A second's worth may go at once, after a pause.
         earliest = max(self._next_ms, now - 1_000)
         turn = max(now, earliest, self._next_in.get(conversation, 0.0))
