@@ -1,6 +1,7 @@
 """What one failure, one cancel or one clock that was set must not leave behind for everybody else."""
 
 import asyncio
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.chatting import chat
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
 from tests.faults import at_commit, ends, held_writer, in_daemon, long_and_next, permit_all, reached, row
-from tests.inprocess import body, session, until
+from tests.inprocess import body, entries, session, until
 from tests.journals import run as run_loop
 
 HELLO = [Turn(text=("hello",))]
@@ -70,6 +71,26 @@ def test_a_run_that_ends_while_others_are_taken_up_again_does_not_stop_the_start
         assert (await ends(d, one.session_id, first.run_id)).kind == "run.completed"
 
     in_daemon(tmp_path, long_and_next(hold), scenario)
+
+
+def test_a_call_that_is_cancelled_over_a_slow_store_has_a_result_all_the_same(tmp_path: Path) -> None:
+    os.makedirs(tmp_path / "work")
+    os.mkfifo(tmp_path / "work/gate")
+
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        run = await d.gateway.submit(OWNER, where.session_id, Submission(text="begin"))
+        started = await until(d, where.session_id, "tool.started")
+        with held_writer(d) as writer:
+            cancelling = asyncio.create_task(d.gateway.cancel(OWNER, run.run_id))
+            # What the run's own task has to say waits too, and whoever cancels does not wait for it any longer.
+            await writer.handed_over(2)
+        assert (await cancelling).state == "cancelled"
+        (result,) = [body(entry) for entry in await entries(d, where.session_id) if entry.kind == "tool.finished"]
+        assert (result["call_id"], result["outcome"]) == (body(started)["call_id"], "cancelled")
+
+    permit_all(tmp_path)
+    in_daemon(tmp_path, [Turn(calls=(call("test.once", path="a.txt", line="x", hold="gate"),))], scenario)
 
 
 def test_what_a_cancelled_run_spent_is_counted_for_its_schedule(tmp_path: Path) -> None:

@@ -404,10 +404,11 @@ def end(tx: Tx, run_id: str, late: Sequence[ToolFinished], ending: RunFailed | R
             )
             (entry,) = tape.append(tx, run.session_id, run.principal, [withdrawn], run_id)
             approvals.settle(tx, withdrawn, entry.position)
-        tape.append(tx, run.session_id, run.principal, [*late, ending], run_id)
+        # Whoever does not know what it was doing says at least that it was cut short: every call has a result.
+        tape.append(tx, run.session_id, run.principal, [*(late or _cut_short(tx, run_id)), ending], run_id)
         for child in children.of_run(tx, run_id):
             # Those that work for it end with it, in the same step: none is left to work for nobody.
-            end(tx, child.run_id, _cut_short(tx, child.run_id), RunCancelled(reason="the run that it worked for has ended"))
+            end(tx, child.run_id, [], RunCancelled(reason="the run that it worked for has ended"))
     after = runs.find(tx, run_id)
     assert after is not None
     return after
