@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from palyra.domain.messages import (
+    NO_CALL,
     AssistantMessage,
     FailureClass,
     Image,
@@ -274,7 +275,9 @@ TALK = (
     ToolMessage("b", "fs.read", "", images=(PICTURE,)),
     UserMessage((Text("go on"),)),
 )
-CONVERSATION = asks("fs.read", messages=TALK, max_output_tokens=99, temperature=0.5, json_mode=True, cache_key="s1")
+CONVERSATION = asks(
+    "fs.read", messages=TALK, max_output_tokens=99, temperature=0.5, json_mode=True, tool_choice=NO_CALL, cache_key="s1"
+)
 BROKEN = '{"malformed_arguments":"{broken"}'
 SCHEMA = {"type": "object", "properties": {}}
 ASKED_FOR_JSON = "be brief\n\nAnswer with one JSON object and nothing else."
@@ -297,6 +300,7 @@ def test_a_conversation_in_chat_completions() -> None:
         "max_tokens": 99,
         "temperature": 0.5,
         "response_format": {"type": "json_object"},
+        "tool_choice": "none",
         "prompt_cache_key": "s1",
         "reasoning_effort": "low",
         "tools": [{"type": "function", "function": {"name": "fs_read", "description": "does fs.read", "parameters": SCHEMA}}],
@@ -334,6 +338,7 @@ def test_a_conversation_in_responses() -> None:
         "max_output_tokens": 99,
         "temperature": 0.5,
         "text": {"format": {"type": "json_object"}},
+        "tool_choice": "none",
         "tools": [{"type": "function", "name": "fs_read", "description": "does fs.read", "parameters": SCHEMA, "strict": False}],
         "input": [
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}, image]},
@@ -363,6 +368,7 @@ def test_a_conversation_in_anthropic_messages() -> None:
             {"type": "text", "text": "Answer with one JSON object and nothing else."},
         ],
         "tools": [{"name": "fs_read", "description": "does fs.read", "input_schema": SCHEMA}],
+        "tool_choice": {"type": "none"},
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "look"}, image, {"type": "text", "text": "closely"}]},
             {

@@ -1,7 +1,7 @@
 """What goes to a model and what comes back, in no vendor's dialect."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -66,6 +66,19 @@ class ToolSchema(Struct, frozen=True):
     parameters: dict[str, Any]
 
 
+class AnswerSchema(Struct, frozen=True, omit_defaults=True):
+    """What an answer in JSON is to fit. `strict`: the provider may be told to hold the model to it by force."""
+
+    name: str
+    schema: dict[str, Any]
+    strict: bool = False
+
+
+# Instead of a tool's name, where a request says which one is to be called.
+NO_CALL: Final = "-"
+ANY_CALL: Final = "*"
+
+
 class ModelRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str
     instructions: str
@@ -74,6 +87,9 @@ class ModelRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_output_tokens: int | None = None
     temperature: float | None = None
     json_mode: bool = False
+    json_schema: AnswerSchema | None = None
+    # The tool that must be called, ANY_CALL, or NO_CALL; empty: the model chooses.
+    tool_choice: str = ""
     # Stable over a session: providers that cache prompts by key get it.
     cache_key: str = ""
 

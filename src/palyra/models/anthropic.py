@@ -8,7 +8,18 @@ from typing import Any, Final
 
 import msgspec
 
-from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, ToolSchema, UserMessage
+from palyra.domain.messages import (
+    ANY_CALL,
+    NO_CALL,
+    AssistantMessage,
+    Image,
+    ModelRequest,
+    Part,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.models import wire
 from palyra.models.anthropic_stream import MessagesParser
 from palyra.models.exchange import Adapting
@@ -24,6 +35,8 @@ _OPTIONAL: Final = {
     "images": wire.NO_VISION,
     "cache_control": ("cache_control",),
     "temperature": ("temperature",),
+    # Before `native`: a model that thinks refuses to be told what to call, and says so.
+    "tool_choice": ("tool_choice",),
     "native": ("signature", "thinking"),
 }
 _CACHED: Final = {"type": "ephemeral"}
@@ -66,6 +79,8 @@ class AnthropicMessages(Speaking):
             if not request.instructions.strip():
                 body["tools"] = msgspec.json.decode(tools)
                 body["tools"][-1] |= cached
+            if request.tool_choice and "tool_choice" not in without:
+                body["tool_choice"] = _choice(request.tool_choice, names)
         if request.temperature is not None and "temperature" not in without:
             body["temperature"] = request.temperature
         return body | dict(self._endpoint.extra_body)
@@ -92,6 +107,11 @@ class AnthropicMessages(Speaking):
             else:
                 messages.append({"role": role, "content": blocks})
         return messages
+
+
+def _choice(choice: str, names: ToolNames) -> dict[str, Any]:
+    named = {"type": "tool", "name": names.to_wire(choice)}
+    return {NO_CALL: {"type": "none"}, ANY_CALL: {"type": "any"}}.get(choice, named)
 
 
 def _blocks(parts: tuple[Part, ...]) -> list[dict[str, Any]]:

@@ -8,7 +8,18 @@ from typing import Any, Final
 
 import msgspec
 
-from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, ToolSchema, UserMessage
+from palyra.domain.messages import (
+    ANY_CALL,
+    NO_CALL,
+    AssistantMessage,
+    Image,
+    ModelRequest,
+    Part,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.models import wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
@@ -24,7 +35,9 @@ _OPTIONAL: Final = {
     "max_tokens": ("max_completion_tokens",),
     "temperature": ("temperature",),
     "prompt_cache_key": ("prompt_cache_key",),
-    "response_format": ("response_format",),
+    "json_schema": wire.NO_FORM,
+    "response_format": wire.NO_FORM,
+    "tool_choice": ("tool_choice", "tool choice"),
     "native": ("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "'reasoning'", '"reasoning"'),
 }
 
@@ -56,11 +69,20 @@ class OpenAIChat(Speaking):
             body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = request.max_output_tokens
         if request.temperature is not None and "temperature" not in without:
             body["temperature"] = request.temperature
-        if request.json_mode and "response_format" not in without:
-            body["response_format"] = {"type": "json_object"}
+        if request.tools and request.tool_choice and "tool_choice" not in without:
+            body["tool_choice"] = _choice(request.tool_choice, names)
+        if form := self._form(request, without):
+            body["response_format"] = form
         if request.cache_key and "prompt_cache_key" not in without and takes_cache_key(self._endpoint):
             body["prompt_cache_key"] = request.cache_key
         return body | dict(self._endpoint.extra_body)
+
+    def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
+        if "response_format" in without or not wire.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
+            return None
+        if request.json_schema is not None and "json_schema" not in without:
+            return {"type": "json_schema", "json_schema": msgspec.to_builtins(request.json_schema)}
+        return {"type": "json_object"} if request.json_mode else None
 
     def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         if "images" in without:
@@ -113,6 +135,11 @@ class OpenAIChat(Speaking):
         if details := native.get("reasoning_details"):
             turn["reasoning_details"] = details
         return turn
+
+
+def _choice(choice: str, names: ToolNames) -> Any:
+    named = {"type": "function", "function": {"name": names.to_wire(choice)}}
+    return {NO_CALL: "none", ANY_CALL: "required"}.get(choice, named)
 
 
 def _native(message: AssistantMessage, dialect: str) -> dict[str, Any]:

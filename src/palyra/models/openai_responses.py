@@ -7,12 +7,23 @@ from typing import Any, Final
 
 import msgspec
 
-from palyra.domain.messages import AssistantMessage, Image, ModelRequest, Part, Text, ToolMessage, ToolSchema, UserMessage
+from palyra.domain.messages import (
+    ANY_CALL,
+    NO_CALL,
+    AssistantMessage,
+    Image,
+    ModelRequest,
+    Part,
+    Text,
+    ToolMessage,
+    ToolSchema,
+    UserMessage,
+)
 from palyra.models import wire
 from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
 from palyra.models.openai_responses_stream import ResponsesParser
-from palyra.models.speaking import Speaking, bearer, takes_cache_key
+from palyra.models.speaking import OPENAI_HOST, Speaking, bearer, takes_cache_key
 from palyra.models.wire import CallIds, ToolNames
 
 DIALECT: Final = "openai-responses"
@@ -23,6 +34,9 @@ _OPTIONAL: Final = {
     "temperature": ("temperature",),
     "prompt_cache_key": ("prompt_cache_key",),
     "store": ("store",),
+    "json_schema": wire.NO_FORM,
+    "format": wire.NO_FORM,
+    "tool_choice": ("tool_choice", "tool choice"),
     "native": ("encrypted_content", "encrypted content", "reasoning"),
 }
 
@@ -62,11 +76,20 @@ class OpenAIResponses(Speaking):
             body["max_output_tokens"] = request.max_output_tokens
         if request.temperature is not None and "temperature" not in without:
             body["temperature"] = request.temperature
-        if request.json_mode:
-            body["text"] = {"format": {"type": "json_object"}}
+        if request.tools and request.tool_choice and "tool_choice" not in without:
+            body["tool_choice"] = _choice(request.tool_choice, names)
+        if form := self._form(request, without):
+            body["text"] = {"format": form}
         if request.cache_key and "prompt_cache_key" not in without and takes_cache_key(self._endpoint):
             body["prompt_cache_key"] = request.cache_key
         return body | dict(self._endpoint.extra_body)
+
+    def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
+        if "format" in without or not wire.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
+            return None
+        if request.json_schema is not None and "json_schema" not in without:
+            return {"type": "json_schema", **msgspec.to_builtins(request.json_schema)}
+        return {"type": "json_object"} if request.json_mode else None
 
     def _input(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         if "images" in without:
@@ -83,6 +106,11 @@ class OpenAIResponses(Speaking):
                     native = [] if "native" in without else wire.native_items(message, self._dialect)
                     items.extend(_turn(message, native, names, ids))
         return items
+
+
+def _choice(choice: str, names: ToolNames) -> Any:
+    named = {"type": "function", "name": names.to_wire(choice)}
+    return {NO_CALL: "none", ANY_CALL: "required"}.get(choice, named)
 
 
 def _content(parts: tuple[Part, ...]) -> list[dict[str, Any]]:

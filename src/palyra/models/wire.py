@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from palyra.domain.messages import (
+    NO_CALL,
     AssistantMessage,
     Image,
     Message,
@@ -182,6 +183,15 @@ def native_of(dialect: str, items: list[dict[str, Any]]) -> Native | None:
     if all(item.get("type") in ("text", "call") for item in items):
         return None
     return Native(dialect=dialect, items=items)
+
+
+# By these a refusal says that the form of an answer cannot be asked for, or not beside tools, or not with this schema.
+NO_FORM: Final = ("response_format", "text.format", "json_schema", "json_object", "json mode", "json_mode", "mime type", "grammar")
+
+
+def can_force_form(request: ModelRequest, *, beside_tools: bool) -> bool:
+    """Many servers can hold a model to JSON only by keeping it from calling tools: then the words of the prompt must do."""
+    return beside_tools or not request.tools or request.tool_choice == NO_CALL
 
 
 JSON_SENTENCE: Final = "Answer with one JSON object and nothing else."

@@ -51,7 +51,9 @@ def digest(request: ModelRequest, prefix: bytes) -> str:
     """SHA-256 of everything a provider is sent. `prefix` stands for instructions and tools, which are hashed once."""
     messages = tuple(map(_light, request.messages))
     rest = (request.model, request.cache_key, request.max_output_tokens, request.temperature, request.json_mode, messages)
-    return sha256(prefix + _encode(rest)).hexdigest()
+    # Only where it is said, so that what was recorded before it could be said has the digest it had.
+    wishes = _encode((request.json_schema, request.tool_choice)) if request.json_schema or request.tool_choice else b""
+    return sha256(prefix + _encode(rest) + wishes).hexdigest()
 
 
 def _light(message: Message) -> Message:
