@@ -17,7 +17,7 @@ const SAYS: Record<string, string> = {
   "run.failed": "the run failed", "run.cancelled": "the run was stopped", "input.received": "a message came", "input.assembled": "the model was shown this",
   "route.planned": "a model was chosen", "model.replied": "the model answered", "model.failed": "the model failed", "tool.proposed": "a step was proposed",
   "tool.decided": "the step was decided", "tool.started": "the step began", "tool.finished": "the step ended", "tool.undone": "the step was undone",
-  "tool.handed_over": "steps were handed to the program that asked",
+  "tool.handed_over": "steps were handed to the program that asked", "answer.refused": "the answer had another form than was wanted",
   "approval.requested": "you were asked", "approval.resolved": "the question was answered", "session.created": "the session began",
   "session.restored": "the session went back", "session.branched": "a branch began", "session.compacted": "older messages were condensed", "session.reset": "a new beginning",
   "session.changed": "the session was renamed or put away",

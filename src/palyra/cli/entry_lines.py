@@ -14,6 +14,7 @@ from palyra.domain import events
 from palyra.domain.events import (
     AgentAnswered,
     AgentAsked,
+    AnswerRefused,
     ApprovalRequested,
     ApprovalResolved,
     Entry,
@@ -162,6 +163,8 @@ def summary(entry: Entry, width: int = 0) -> str:
             said = f"{decided.verdict}: {decided.reason}"
         case ToolFinished() as finished:
             said = f"{finished.outcome}: {finished.text}"
+        case AnswerRefused(problem=problem):
+            said = problem
         case ToolHandedOver(calls=handed):
             said = f"{len(handed)} calls are for the program that asked"
         case ApprovalRequested() as request:

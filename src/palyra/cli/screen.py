@@ -13,6 +13,7 @@ from palyra.domain.events import (
     AgentAnswered,
     AgentAsked,
     AgentSpawned,
+    AnswerRefused,
     ApprovalRequested,
     ApprovalResolved,
     Entry,
@@ -150,6 +151,8 @@ class Screen:
             case ToolHandedOver():
                 self.working[entry.run_id] = "waiting"
                 self._dim("the program that asked does the rest of these calls itself")
+            case AnswerRefused():
+                self._dim("the answer has not the form that the program wants, and is asked for again")
             case AgentAsked():
                 self.pending[event.request.approval_id] = event.request
             case AgentAnswered():

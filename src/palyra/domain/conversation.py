@@ -13,6 +13,7 @@ from msgspec import Struct
 from palyra.domain import labels, run_state, schedules
 from palyra.domain.events import (
     AgentSpawned,
+    AnswerRefused,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
@@ -41,6 +42,7 @@ from palyra.domain.events import (
     ToolStarted,
     ToolUndone,
     WaitReason,
+    Wanted,
     kind_of,
 )
 from palyra.domain.ids import ApprovalId, RunId
@@ -160,6 +162,12 @@ class RunProgress:
     tokens: int = 0
     agent_tokens: int = 0
     agent_microusd: int = 0
+    # What the calling program wants, and how many turns there had been when it said so.
+    wanted: Wanted | None = None
+    wanted_at: int = 0
+    # What is wrong with the form of the last answer, and how often that was so.
+    refused: str = ""
+    refusals: int = 0
 
     @property
     def waits_for(self) -> WaitReason | None:
@@ -172,6 +180,11 @@ class RunProgress:
                 case "budget":
                     return "budget"
         return None
+
+    @property
+    def formed(self) -> bool:
+        """The answer is to have a form that can be checked."""
+        return self.wanted is not None and self.wanted.form != "text"
 
     @property
     def budgets(self) -> Budgets:
@@ -273,7 +286,7 @@ class Conversation:
             # The beginning of a window may cut a finished run in two: what is left of it has nothing to tell.
             if not isinstance(event, RunAccepted):
                 return
-            self.runs[run_id] = RunProgress(run_id, "accepted", event, seq, last_time_ms=time_ms)
+            self.runs[run_id] = RunProgress(run_id, "accepted", event, seq, last_time_ms=time_ms, wanted=event.wanted)
             if event.commission is not None:
                 # The task was written by somebody who had read all this.
                 self.label = labels.merge(self.label, event.commission.label)
@@ -312,6 +325,11 @@ class Conversation:
                     call.handed_over = call.handed_over or call.call.id in event.calls
             case RunCompleted() | RunFailed() | RunCancelled():
                 self._end(run, seq)
+            case AnswerRefused(problem=problem):
+                run.refused = problem
+                run.refusals += 1
+            case RunResumed(after="client", wanted=wanted):
+                run.wanted, run.wanted_at, run.refusals = wanted, run.turns, 0
             case RunStarted():
                 run.begun = True
             case RoutePlanned(provider=provider, model=model):
@@ -332,6 +350,7 @@ class Conversation:
         turn = ModelTurn(seq, run.run_id, run.accepted_seq, event, [CallProgress(call) for call in event.calls])
         if run.last and run.last.reply.stop == "length" and not run.last.calls:
             run.continued = True
+        run.refused = ""
         run.last = turn
         run.turns += 1
         run.calls += len(event.calls)
@@ -514,8 +533,9 @@ def what_next(run: RunProgress) -> Next:
             return Wait("child")
         if any(call.handed_over and not call.finished for call in calls):
             return Wait("client")
-        if not calls and not run.inputs and run.last.reply.stop != "interrupted":
-            if run.last.reply.stop != "length" or run.continued:
+        if not calls and not run.inputs and not run.refused and run.last.reply.stop != "interrupted":
+            # Two pieces of JSON are none: one that was cut off is refused, and then asked for again as a whole.
+            if run.last.reply.stop != "length" or run.continued or run.formed:
                 return Finish(_answer(run))
             return AskModel(continuing=True) if run.turns + run.agent_turns < run.budgets.turns else GiveUp("turn_budget")
     if run.turns + run.agent_turns >= run.budgets.turns:

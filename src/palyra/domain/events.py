@@ -250,6 +250,20 @@ class Given(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return untrusted("client") if any(each.role != "user" for each in self.earlier) else CLEAN
 
 
+class Wanted(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a calling program wants to be answered.
+
+    `form`: the answer is one JSON object, or JSON that fits `schema`. `call`: a tool of its own that is to be called first.
+    """
+
+    form: Literal["text", "object", "schema"] = "text"
+    # What the program calls the schema, and whether it asks the provider to keep to it by force.
+    name: str = ""
+    schema: dict[str, Any] = {}
+    strict: bool = False
+    call: str = ""
+
+
 class Asker(Struct, frozen=True, omit_defaults=True):
     """The subagent that asks: what it was given to do, how deep it is, and in whose session that began."""
 
@@ -290,6 +304,7 @@ class RunAccepted(Event, frozen=True, kw_only=True, tag="run.accepted"):
     schedule_id: str = ""
     # Beside the agent's own: the calls of these are handed to the program that asks.
     offered: tuple[ClientTool, ...] = ()
+    wanted: Wanted | None = None
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
@@ -299,6 +314,8 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
 class RunResumed(Event, frozen=True, kw_only=True, tag="run.resumed"):
     after: Literal["crash", "approval", "in_doubt", "budget", "child", "client", "paused"]
     node: str = "local"
+    # Of one after `client`: what the program wants from now on.
+    wanted: Wanted | None = None
 
 
 class RunCompleted(Event, frozen=True, kw_only=True, tag="run.completed"):
@@ -480,6 +497,13 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     attestation: Attestation | None = None
     # Of a call that started a subagent.
     agent: AgentEnd | None = None
+
+
+class AnswerRefused(Event, frozen=True, kw_only=True, tag="answer.refused"):
+    """The answer has not the form that the calling program wants; the model is asked for it again."""
+
+    turn: int
+    problem: str
 
 
 class ToolHandedOver(Event, frozen=True, kw_only=True, tag="tool.handed_over"):
@@ -877,6 +901,7 @@ AnyEvent = (
     | ToolStarted
     | ToolFinished
     | ToolHandedOver
+    | AnswerRefused
     | ToolUndone
     | ApprovalRequested
     | ApprovalResolved

@@ -36,6 +36,7 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
         "tool.undone": "in_progress",
         "approval.requested": "waiting",
         "tool.handed_over": "waiting",
+        "answer.refused": "in_progress",
         "agent.spawned": "waiting",
         "agent.asked": "in_progress",
         "agent.answered": "in_progress",

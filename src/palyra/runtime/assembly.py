@@ -14,6 +14,7 @@ from palyra.domain.conversation import CallProgress, Conversation, ModelTurn, Ru
 from palyra.domain.events import AssembledPart, Attachment, InputAssembled, InputReceived
 from palyra.domain.memory import Recalled
 from palyra.domain.messages import (
+    ANY_CALL,
     AssistantMessage,
     Image,
     Message,
@@ -27,7 +28,7 @@ from palyra.domain.messages import (
 )
 from palyra.domain.tools import ToolSpec
 from palyra.models import counting, estimate
-from palyra.runtime import pictures
+from palyra.runtime import pictures, wishes
 from palyra.runtime.around import NOTHING, Around
 from palyra.runtime.measure import Measure, count
 from palyra.runtime.project_files import Project
@@ -117,7 +118,7 @@ class Assembler:
     async def measure(self, conversation: Conversation, run: RunProgress, target: Target, around: Around, sizes: Measure) -> None:
         """Near the window, count what was only guessed. Far from it, which is nearly always, this does nothing."""
         self._renew()
-        fixed = (INSTRUCTIONS, self._skills().text, around.project.text, around.memory, self._tools_text)
+        fixed = (INSTRUCTIONS, self._skills().text, around.project.text, around.memory, self._tools_text, wishes.words(run))
         turns = _with_fresh(conversation, run)
         if sizes.most(turns) + sum(map(counting.at_most, fixed)) <= target.budget:
             return
@@ -152,7 +153,8 @@ class Assembler:
         if not run.accepted.offered or self.everything:
             return tools, text
         theirs = (ToolSchema(each.name, each.description, each.parameters) for each in run.accepted.offered)
-        tools = (*tools, *theirs)
+        # One of theirs must be called: then no other can be.
+        tools = tuple(theirs) if wishes.choice(run) == ANY_CALL else (*tools, *theirs)
         return tools, _encode(tools).decode()
 
     def _size(self, text: str) -> int:
@@ -176,11 +178,12 @@ class Assembler:
         skills, project, memory = self._skills(), around.project, around.memory
         tools, tools_text = self._with_clients(run, *self._offer(conversation, run))
         for_whom = _AS_SUBAGENT if run.accepted.commission else ""
-        instructions = f"{INSTRUCTIONS}{for_whom}\nWorkspace: {workspace or 'none'}{project.text}{skills.text}"
+        wish = wishes.words(run)
+        instructions = f"{INSTRUCTIONS}{for_whom}\nWorkspace: {workspace or 'none'}{project.text}{skills.text}{wish}"
         turns = _with_fresh(conversation, run)
         seen = _Sight(turns, images, vision=target.vision)
         fixed = (
-            AssembledPart("instructions", self._size(INSTRUCTIONS)),
+            AssembledPart("instructions", self._size(INSTRUCTIONS) + (self._size(wish) if wish else 0)),
             *((AssembledPart("project", self._size(project.text), project.label, project.note),) if project.text else ()),
             *((AssembledPart("skills", self._size(skills.text), skills.label),) if skills.text else ()),
             AssembledPart("tools", self._size(tools_text)),
@@ -196,6 +199,8 @@ class Assembler:
             messages = _shrink(messages, room * CHARS_PER_TOKEN)
         if continuing:
             messages.append(UserMessage((Text(_CONTINUE),)))
+        if run.refused:
+            messages.append(UserMessage((Text(wishes.again(run)),)))
         new = sizes.of(turns[-1]) if fresh else 0
         parts = (
             *fixed,
@@ -208,6 +213,9 @@ class Assembler:
             instructions=instructions,
             messages=tuple(messages),
             tools=tools,
+            json_mode=run.wanted is not None and run.wanted.form == "object",
+            json_schema=wishes.schema(run),
+            tool_choice=wishes.choice(run),
             cache_key=conversation.session_id,
         )
         outside = self._outside(instructions, project, skills, tools, tools_text)

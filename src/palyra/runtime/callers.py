@@ -7,17 +7,19 @@ remembers shown as that. Results of its tools find their run by themselves.
 from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
+from importlib.util import find_spec
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain import hands, ids
-from palyra.domain.errors import Conflict, InvalidInput
-from palyra.domain.events import ClientTool, Earlier, Given
+from palyra.domain.errors import Conflict, InvalidInput, Unavailable
+from palyra.domain.events import ClientTool, Earlier, Given, Wanted
 from palyra.domain.redaction import Redactor
 from palyra.journal import runs
 from palyra.journal.database import Database, Tx
 from palyra.journal.runs import RunRow
-from palyra.runtime import client_calls
+from palyra.runtime import client_calls, wishes
 from palyra.runtime.attachments import Attaching, Attachments
 from palyra.runtime.gateway import Gateway, Said, Submission, Submitted
 from palyra.runtime.session_verbs import Resolve, Sessions
@@ -48,6 +50,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     files: tuple[tuple[str, bytes], ...] = ()
     results: Mapping[CallName, str] = {}
     offered: tuple[ClientTool, ...] = ()
+    wanted: Wanted | None = None
     model: str = ""
     session: str = ""
     user: str = ""
@@ -74,6 +77,8 @@ class Callers:
 
     async def begin(self, principal: str, asked: Asked) -> Begun:
         _check(asked)
+        if asked.wanted is not None:
+            asked = msgspec.structs.replace(asked, wanted=await self._wish(asked.wanted))
         if asked.results:
             return await self._go_on(principal, asked)
         submission_id = submission_of(principal, asked.key)
@@ -81,8 +86,8 @@ class Callers:
         fresh, joined = await self._db.read(lambda tx: _state(tx, session_id, submission_id))
         if joined is not None:
             # It says something else instead of what its tools gave.
-            return await self._join(principal, asked, joined, lambda tx: client_calls.leave(tx, joined))
-        said = Said(given=await self._given(asked, fresh=fresh), offered=self._offered(asked))
+            return await self._join(principal, asked, joined, lambda tx: client_calls.leave(tx, joined, asked.wanted))
+        said = Said(given=await self._given(asked, fresh=fresh), offered=self._offered(asked), wanted=asked.wanted)
         submitted = await self._submit(principal, asked, session_id, submission_id, said)
         return Begun(session_id, submitted.run_id, submitted.seq, _named(asked))
 
@@ -148,12 +153,19 @@ class Callers:
         redact, redact_json = self._redactor.redact, self._redactor.redact_json
         return tuple(ClientTool(each.name, redact(each.description), redact_json(each.parameters)) for each in asked.offered)
 
+    async def _wish(self, wanted: Wanted) -> Wanted:
+        if wanted.form == "schema" and find_spec("jsonschema_rs") is None:
+            raise Unavailable("to judge answers by a schema the package jsonschema-rs is missing: install palyra[mcp]")
+        wanted = msgspec.structs.replace(wanted, schema=self._redactor.redact_json(wanted.schema))
+        await wishes.check(wanted)
+        return wanted
+
     # --- results ------------------------------------------------------------------------------------------------------
 
     async def _go_on(self, principal: str, asked: Asked) -> Begun:
         run_id = next(iter(asked.results)).run_id
         results = {name.call_id: self._redactor.redact(text) for name, text in asked.results.items()}
-        bring = partial(client_calls.bring, principal=principal, run_id=run_id, results=results)
+        bring = partial(client_calls.bring, principal=principal, run_id=run_id, results=results, wanted=asked.wanted)
         if not asked.text.strip() and not asked.files:
             taken = await self._db.write(bring)
             return Begun(taken.run.session_id, run_id, taken.seq, _named(asked))
@@ -205,9 +217,10 @@ def _check(asked: Asked) -> None:
     if len({name.run_id for name in asked.results}) > 1:
         raise InvalidInput("these results belong to calls of different answers: bring those of the last one")
     given = len(asked.instructions) + sum(len(each.text) for each in asked.earlier) + sum(len(str(each)) for each in asked.offered)
+    given += len(str(asked.wanted.schema)) if asked.wanted else 0
     if given > LONGEST_GIVEN:
         raise InvalidInput(
-            f"instructions, earlier messages and tools may have {LONGEST_GIVEN} characters together: name a session with "
+            f"instructions, earlier messages, tools and schemas may have {LONGEST_GIVEN} characters together: name a session with "
             "X-Palyra-Session, then only what is new is sent",
             limit=LONGEST_GIVEN,
         )

@@ -11,7 +11,7 @@ from hashlib import sha256
 import msgspec
 
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.events import AnyEvent, Attestation, RunFailed, RunResumed, ToolFinished, ToolHandedOver, ToolProposed
+from palyra.domain.events import AnyEvent, Attestation, RunFailed, RunResumed, ToolFinished, ToolHandedOver, ToolProposed, Wanted
 from palyra.domain.ids import CallId
 from palyra.domain.labels import CLEAN, untrusted
 from palyra.domain.tools import Outcome
@@ -65,7 +65,7 @@ def waiting(tx: Tx, session_id: str) -> RunRow | None:
     return next((run for run in runs.unfinished_of_session(tx, session_id) if run.reason == "client"), None)
 
 
-def bring(tx: Tx, principal: str, run_id: str, results: Mapping[str, str]) -> Taken:
+def bring(tx: Tx, principal: str, run_id: str, results: Mapping[str, str], wanted: Wanted | None = None) -> Taken:
     """Take in the results of a run's calls, all of them at once, and let it go on. The texts are redacted."""
     run = runs.get(tx, run_id, principal)
     handed = _handed(tx, run_id, next(iter(results)))
@@ -82,19 +82,20 @@ def bring(tx: Tx, principal: str, run_id: str, results: Mapping[str, str]) -> Ta
         return Taken(run, min(seq for seq, _ in known) - 1)
     if run.reason != "client":
         raise Conflict(f"run {run_id} does not wait for these results any more: it is {run.state}", run_id=run_id)
-    return _go_on(tx, run, [_result(tx, run, handed.proposed[call_id], "ok", results[call_id]) for call_id in handed.calls])
+    finished = [_result(tx, run, handed.proposed[call_id], "ok", results[call_id]) for call_id in handed.calls]
+    return _go_on(tx, run, finished, wanted)
 
 
-def leave(tx: Tx, run: RunRow) -> None:
+def leave(tx: Tx, run: RunRow, wanted: Wanted | None = None) -> None:
     """The program says something else instead of bringing results: the run goes on without them."""
     handed = _handed(tx, run.run_id)
     assert handed is not None
     open_ = [call_id for call_id in handed.calls if call_id not in handed.finished]
-    _go_on(tx, run, [_result(tx, run, handed.proposed[call_id], "skipped", _WENT_ON) for call_id in open_])
+    _go_on(tx, run, [_result(tx, run, handed.proposed[call_id], "skipped", _WENT_ON) for call_id in open_], wanted)
 
 
-def _go_on(tx: Tx, run: RunRow, finished: Sequence[ToolFinished]) -> Taken:
-    following: list[AnyEvent] = [*finished, RunResumed(after="client")]
+def _go_on(tx: Tx, run: RunRow, finished: Sequence[ToolFinished], wanted: Wanted | None) -> Taken:
+    following: list[AnyEvent] = [*finished, RunResumed(after="client", wanted=wanted)]
     appended = tape.append(tx, run.session_id, run.principal, following, run.run_id)
     for each in finished:
         tasks.drop(tx, ABSENT, each.call_id)

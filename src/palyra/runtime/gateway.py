@@ -27,6 +27,7 @@ from palyra.domain.events import (
     RunStarted,
     StateChanged,
     Topic,
+    Wanted,
     encode,
 )
 from palyra.domain.labels import CLEAN, Label
@@ -82,6 +83,7 @@ class Said:
     given: Given | None = None
     # What the program that asks does itself.
     offered: tuple[ClientTool, ...] = ()
+    wanted: Wanted | None = None
     also: Callable[[Tx, Submitted], None] = lambda tx, submitted: None
 
 
@@ -355,6 +357,8 @@ class _Submit:
         payload = "\0".join((session_id, submission.mode, submission.model, submission.origin, text, *attached))
         if said.given is not None or said.offered:
             payload += "\0" + msgspec.json.encode((said.given, said.offered)).decode()
+        if said.wanted is not None:
+            payload += "\0" + msgspec.json.encode(said.wanted).decode()
         self._digest = sha256(payload.encode()).digest()
 
     def __call__(self, tx: Tx) -> Submitted:
@@ -398,6 +402,7 @@ class _Submit:
             commission=commission,
             schedule_id=self.schedule_id,
             offered=self.said.offered,
+            wanted=self.said.wanted,
         )
 
     def _append(

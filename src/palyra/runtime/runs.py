@@ -14,6 +14,7 @@ from palyra.domain import conversation, run_state
 from palyra.domain.conversation import AskModel, Decide, Finish, GiveUp, Perform, RunProgress, Settle, Wait
 from palyra.domain.errors import IllegalTransition, PalyraError, Unavailable
 from palyra.domain.events import (
+    AnswerRefused,
     ApprovalResolved,
     RunCancelled,
     RunCompleted,
@@ -27,12 +28,13 @@ from palyra.domain.tools import Outcome
 from palyra.journal import approvals, children, runs, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow
-from palyra.runtime import vitals
+from palyra.runtime import vitals, wishes
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.lull import Lull
 from palyra.runtime.model_turns import ModelTurns
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.vitals import Vital
+from palyra.runtime.wishes import Fit, Misfit
 from palyra.runtime.working import RunEnded, Working
 
 log = logging.getLogger("palyra.runs")
@@ -51,6 +53,7 @@ _BUDGETS = {
     "call_budget": "its budget of tool calls is used up: raise budgets.calls, or send another message to go on",
     "time_budget": "its active time is used up: raise budgets.active_minutes, or send another message to go on",
 }
+_MISFIT = "the model's answer has not the form that was asked for, also when asked again: ask for less, or ask another model"
 
 
 class _Job:
@@ -259,12 +262,27 @@ class Runs:
             case Settle(call_id=call_id):
                 await self._tool_flow.settle(working, call_id)
             case Finish(text=text):
-                await self._db.write(partial(complete, working=working, seq=working.live.conversation.seq, text=text))
+                await self._finish(working, text)
             case GiveUp(reason=reason):
                 await self._fail(working, reason, _BUDGETS[reason])
             case Wait():
                 return False
         return working.run_id in working.live.conversation.runs
+
+    async def _finish(self, working: Working, text: str) -> None:
+        """Give the answer, if it has the form that was wanted. Once, another one is asked for."""
+        progress, seq = working.progress, working.live.conversation.seq
+        if progress.formed:
+            match await wishes.judge(progress, text):
+                case Misfit(problem=problem) if progress.refusals:
+                    await self._fail(working, "answer_form", f"{_MISFIT}: {problem}")
+                    return
+                case Misfit(problem=problem):
+                    await working.append(AnswerRefused(turn=progress.turns, problem=problem))
+                    return
+                case Fit(text=text):
+                    pass
+        await self._db.write(partial(complete, working=working, seq=seq, text=text))
 
     async def _settled(self, working: Working) -> RunProgress:
         """The run's progress once everything handed to the writer so far is on the tape."""

@@ -45,6 +45,7 @@ _OWN_DOING = frozenset(
         "tool.undone",
         "approval.requested",
         "tool.handed_over",
+        "answer.refused",
         "agent.spawned",
     }
 )

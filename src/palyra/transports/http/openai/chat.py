@@ -29,12 +29,11 @@ DONE = b"data: [DONE]\n\n"
 
 
 async def completions(call: Call[Nothing, ChatRequest]) -> Answer | Streaming:
-    begun, held = await begin(call, reading.chat)
+    answering, held = await begin(call, reading.chat)
     if call.body.stream:
-        answering = Answering(begun)
-        leave = partial(call.parts.callers.leave, call.principal, begun)
+        leave = partial(call.parts.callers.leave, call.principal, answering.begun)
         return Streaming(SSE, _chunks(call, answering), HEARTBEAT, where(answering), left=leave, place=held)
-    answering = await whole(call, begun, held)
+    await whole(call, answering, held)
     content = "".join(answering.text)
     calls = [_tool_call(each) for each in answering.calls]
     message = Message(content=content or None if calls else content, tool_calls=calls or UNSET)
@@ -44,7 +43,7 @@ async def completions(call: Call[Nothing, ChatRequest]) -> Answer | Streaming:
         model=answering.model or call.body.model or reading.AGENT,
         choices=[Choice(message=message, finish_reason=answering.finish)],
         usage=_usage(answering.usage),
-        palyra_session=begun.session_id,
+        palyra_session=answering.begun.session_id,
     )
     answer = ok(completion)
     answer.headers = where(answering)

@@ -17,6 +17,7 @@ from msgspec import Struct
 from palyra.domain import events, hands
 from palyra.domain.errors import Conflict, PalyraError, Unavailable
 from palyra.domain.events import (
+    AnyEvent,
     ApprovalRequested,
     ModelDelta,
     ModelReplied,
@@ -75,9 +76,10 @@ class HandedCall(Struct, frozen=True):
 
 @dataclass
 class Answering:
-    """What has come of a request so far."""
+    """What has come of a request so far. Of an answer that is `formed` only the last word counts, once it is known to fit."""
 
     begun: Begun
+    formed: bool = False
     model: str = ""
     text: list[str] = field(default_factory=list)
     calls: tuple[HandedCall, ...] = ()
@@ -96,7 +98,7 @@ class Answering:
     def live(self, wire: bytes) -> str:
         """The words that a live event adds."""
         # Most of what is live are words; what tools report on the way is none.
-        if not wire.startswith(b'{"kind":"model.delta"'):
+        if self.formed or not wire.startswith(b'{"kind":"model.delta"'):
             return ""
         delta = _delta.decode(wire)
         if delta.run_id != self.begun.run_id or not delta.text:
@@ -114,7 +116,10 @@ class Answering:
         head = _head.decode(wire)
         if head.run_id != self.begun.run_id or head.kind not in _TOLD:
             return ""
-        match events.decode(head.event):
+        return self.told(events.decode(head.event))
+
+    def told(self, event: AnyEvent) -> str:
+        match event:
             case ModelReplied() as replied:
                 return self._replied(replied)
             case ToolProposed() as proposed:
@@ -122,8 +127,9 @@ class Answering:
             case ToolHandedOver(calls=calls):
                 self.calls = tuple(self._call(each) for each in calls)
                 self.finish = "tool_calls"
-            case RunCompleted():
+            case RunCompleted(text=text):
                 self.finish = self._stop if self._stop in ("length", "content_filter") else "stop"
+                return self._said(text) if self.formed else ""
             case RunFailed(reason=reason, message=message):
                 self.error = RunBroke(message, reason=reason, **self._where())
             case RunCancelled(reason=reason):
@@ -151,6 +157,9 @@ class Answering:
             used.reasoning_tokens + more.reasoning_tokens,
         )
         self.model = f"{replied.provider}/{replied.model}"
+        self._stop = replied.stop
+        if self.formed:
+            return ""
         if replied.turn != self._turn:
             self._turn, self._heard = replied.turn, []
         heard = "".join(self._heard)
@@ -161,7 +170,6 @@ class Answering:
             self._heard = []
             rest = self._said(replied.text)
         self._turn, self._heard = 0, []
-        self._stop = replied.stop
         return rest
 
     def _said(self, text: str) -> str:
@@ -216,22 +224,23 @@ class Held:
         self._place.__exit__(None, None, None)
 
 
-async def begin(call: Call[Any, Any], read: Callable[[Any, dict[bytes, bytes]], Asked]) -> tuple[Begun, Held]:
+async def begin(call: Call[Any, Any], read: Callable[[Any, dict[bytes, bytes]], Asked]) -> tuple[Answering, Held]:
     """Set the run to work that answers. What is large is read beside the event loop."""
     size = call.headers.get(b"content-length", b"")
     large = size.isdigit() and int(size) > _LARGE
     asked = await hands.everyday.do(read, call.body, call.headers) if large else read(call.body, call.headers)
     held = Held(call)
     try:
-        return await call.parts.callers.begin(call.principal, asked), held
+        formed = asked.wanted is not None and asked.wanted.form != "text"
+        return Answering(await call.parts.callers.begin(call.principal, asked), formed), held
     except BaseException:
         held.__exit__()
         raise
 
 
-async def whole(call: Call[Any, Any], begun: Begun, held: Held) -> Answering:
+async def whole(call: Call[Any, Any], answering: Answering, held: Held) -> None:
     """The whole answer. Who goes away meanwhile ends a run that is nobody else's; who waits too long is told how to come back."""
-    parts, answering = call.parts, Answering(begun)
+    parts, begun = call.parts, answering.begun
     with held as ended:
         work = asyncio.create_task(_to_the_end(parts, call.principal, answering))
         left = asyncio.create_task(gone(call.receive))
@@ -251,7 +260,6 @@ async def whole(call: Call[Any, Any], begun: Begun, held: Held) -> Answering:
         raise await _unfinished(parts, call.principal, begun)
     if answering.error is not None:
         raise answering.error
-    return answering
 
 
 def _patience_s(headers: dict[bytes, bytes], most: float) -> float:

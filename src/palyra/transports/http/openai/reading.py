@@ -7,12 +7,13 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from palyra.domain import ids
 from palyra.domain.errors import InvalidInput, NotFound
 from palyra.domain.events import ClientTool, Earlier
 from palyra.runtime.callers import Asked, CallName
+from palyra.transports.http.openai import wanting
 from palyra.transports.http.openai.shapes import (
     ChatMessage,
     ChatRequest,
@@ -22,16 +23,17 @@ from palyra.transports.http.openai.shapes import (
     ResponseItem,
     ResponseRequest,
 )
+from palyra.transports.http.openai.wanting import refuse
 
 AGENT = "palyra"
 SESSION = b"x-palyra-session"
 KEY = b"idempotency-key"
 _CALL = "call_"
 _RESPONSE = "resp_"
+_NAMED = re.compile(r"resp_([0-9A-Z]{26})([0-9a-f]{1,12})")
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "application/pdf": "pdf"}
 _FIELD = re.compile(rb"[!-~]{1,200}")
-_BY_CHOICE = ("auto", "none", None)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -53,11 +55,12 @@ def _named_call(text: str) -> CallName:
     return CallName(run_id, call_id)
 
 
-def _named_response(text: str) -> str:
-    run_id = text.removeprefix(_RESPONSE)[:26]
-    if not text.startswith(_RESPONSE) or not ids.is_ulid(run_id):
+def named_response(text: str) -> tuple[str, int]:
+    """The run of a response, and where the tape stood before it."""
+    found = _NAMED.fullmatch(text)
+    if found is None or not ids.is_ulid(found[1]):
         raise NotFound(f"there is no response {text[:80]!r}: name the id of one that you were given")
-    return run_id
+    return found[1], int(found[2], 16)
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -65,38 +68,31 @@ def _named_response(text: str) -> str:
 
 def chat(body: ChatRequest, headers: dict[bytes, bytes]) -> Asked:
     if (body.n or 1) != 1:
-        _not_here("n", "there is one answer to a message: leave n out")
+        refuse("n", "there is one answer to a message: leave n out")
     if body.logprobs:
-        _not_here("logprobs", "an agent's answer has no log probabilities: leave logprobs out")
+        refuse("logprobs", "an agent's answer has no log probabilities: leave logprobs out")
     if body.modalities and body.modalities != ["text"]:
-        _not_here("modalities", "answers are text: leave modalities out")
+        refuse("modalities", "answers are text: leave modalities out")
     if body.functions:
-        _not_here("functions", "functions became tools: use tools")
-    if (body.response_format or {}).get("type", "text") != "text":
-        _not_here("response_format", "answers are text: ask for JSON in words, and leave response_format out")
-    offered = tuple(
+        refuse("functions", "functions became tools: use tools")
+    tools = tuple(
         ClientTool(each.function.name, each.function.description or "", each.function.parameters or {}) for each in body.tools or ()
     )
-    return _asked(
-        _Read.of_chat(body.messages),
-        headers,
-        model=body.model,
-        user=body.user or "",
-        offered=_chosen(body.tool_choice, offered),
-    )
+    offered, wanted = wanting.of_chat(body.response_format, body.tool_choice, tools)
+    read = _Read.of_chat(body.messages)
+    return _asked(read, headers, model=body.model, user=body.user or "", offered=offered, wanted=wanted)
 
 
 def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> Asked:
     if body.background:
-        _not_here("background", "a response is waited for: leave background out, and name a session to come back to it")
+        refuse("background", "a response is waited for: leave background out, and name a session to come back to it")
     if body.conversation is not None:
-        _not_here("conversation", "conversations are sessions: name one with the header X-Palyra-Session")
-    if ((body.text or {}).get("format") or {"type": "text"}) != {"type": "text"}:
-        _not_here("text", "answers are text: ask for JSON in words, and leave text.format out")
+        refuse("conversation", "conversations are sessions: name one with the header X-Palyra-Session")
     for each in body.tools or ():
         if each.type != "function":
-            _not_here("tools", f"the agent has tools of its own and cannot be given {each.type[:40]!r}: offer functions only")
-    offered = tuple(ClientTool(each.name, each.description or "", each.parameters or {}) for each in body.tools or ())
+            refuse("tools", f"the agent has tools of its own and cannot be given {each.type[:40]!r}: offer functions only")
+    tools = tuple(ClientTool(each.name, each.description or "", each.parameters or {}) for each in body.tools or ())
+    offered, wanted = wanting.of_response(body.text, body.tool_choice, tools)
     items = [ResponseItem(content=body.input)] if isinstance(body.input, str) else body.input
     return _asked(
         _Read.of_items(items),
@@ -104,8 +100,9 @@ def responses(body: ResponseRequest, headers: dict[bytes, bytes]) -> Asked:
         instructions=body.instructions or "",
         model=body.model,
         user=body.user or "",
-        previous=_named_response(body.previous_response_id) if body.previous_response_id else "",
-        offered=_chosen(body.tool_choice, offered),
+        previous=named_response(body.previous_response_id)[0] if body.previous_response_id else "",
+        offered=offered,
+        wanted=wanted,
     )
 
 
@@ -125,12 +122,6 @@ def _asked(read: "_Read", headers: dict[bytes, bytes], *, model: str, instructio
     )
 
 
-def _chosen(choice: Any, offered: tuple[ClientTool, ...]) -> tuple[ClientTool, ...]:
-    if isinstance(choice, str | None) and choice in _BY_CHOICE:
-        return () if choice == "none" else offered
-    return _not_here("tool_choice", "the agent chooses its tools itself: leave tool_choice out, or say auto or none")
-
-
 def _header(headers: dict[bytes, bytes], name: bytes) -> str:
     value = headers.get(name)
     if value is None:
@@ -138,10 +129,6 @@ def _header(headers: dict[bytes, bytes], name: bytes) -> str:
     if not _FIELD.fullmatch(value):
         raise InvalidInput(f"the header {name.decode()} takes 1 to 200 characters of ASCII, without spaces")
     return value.decode("ascii")
-
-
-def _not_here(param: str, message: str) -> NoReturn:
-    raise InvalidInput(message, path=f"$.{param}")
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------

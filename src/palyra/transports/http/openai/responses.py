@@ -41,7 +41,7 @@ class Response(Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool = True
     temperature: None = None
     top_p: None = None
-    tool_choice: Literal["auto"] = "auto"
+    tool_choice: Any = "auto"
     tools: list[_Item] = []
     text: dict[str, Any] = field(default_factory=lambda: {"format": {"type": "text"}})
     object: Literal["response"] = "response"
@@ -49,37 +49,64 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 async def create(call: Call[Nothing, ResponseRequest]) -> Answer | Streaming:
-    begun, held = await begin(call, reading.responses)
+    answering, held = await begin(call, reading.responses)
     if call.body.stream:
-        answering = Answering(begun)
-        leave = partial(call.parts.callers.leave, call.principal, begun)
+        leave = partial(call.parts.callers.leave, call.principal, answering.begun)
         return Streaming(SSE, _events(call, answering), HEARTBEAT, where(answering), left=leave, place=held)
-    answering = await whole(call, begun, held)
+    await whole(call, answering, held)
     response = _response(call, answering, call.parts.clock.now_ms() // 1000)
     answer = ok(response)
     answer.headers = where(answering)
     return answer
 
 
+class Wish(Struct, frozen=True, kw_only=True):
+    """What was asked for, as far as a response says it again."""
+
+    model: str = ""
+    previous: str | None = None
+    instructions: str | None = None
+    tools: list[_Item] = []
+    tool_choice: Any = "auto"
+    form: _Item = field(default_factory=lambda: {"type": "text"})
+
+
+def function_tool(name: str, parameters: dict[str, Any] | None) -> _Item:
+    return {"type": "function", "name": name, "parameters": parameters, "strict": False}
+
+
 def _response(call: Call[Nothing, ResponseRequest], answering: Answering, created: int) -> Response:
-    body, begun = call.body, answering.begun
+    body = call.body
+    wish = Wish(
+        model=body.model,
+        previous=body.previous_response_id,
+        instructions=body.instructions,
+        tools=[function_tool(each.name, each.parameters) for each in body.tools or ()],
+        tool_choice=body.tool_choice or "auto",
+        form=(body.text or {}).get("format") or {"type": "text"},
+    )
+    return shown(wish, answering, created)
+
+
+def shown(wish: Wish, answering: Answering, created: int) -> Response:
+    begun = answering.begun
     cut_off = answering.finish in ("length", "content_filter")
     reason = "max_output_tokens" if answering.finish == "length" else "content_filter"
     error = answering.error
     return Response(
         id=reading.response_name(begun.run_id, begun.seq),
         created_at=created,
-        model=answering.model or body.model or reading.AGENT,
+        model=answering.model or wish.model or reading.AGENT,
         status="failed" if error else "in_progress" if not answering.over else "incomplete" if cut_off else "completed",
         output=_output(answering) if answering.over else [],
-        previous_response_id=body.previous_response_id,
-        instructions=body.instructions,
+        previous_response_id=wish.previous,
+        instructions=wish.instructions,
         usage=_usage(answering.usage) if answering.over else None,
         error={"code": "server_error", "message": error.message} if error else None,
         incomplete_details={"reason": reason} if cut_off else None,
-        tools=[
-            {"type": "function", "name": each.name, "parameters": each.parameters, "strict": False} for each in body.tools or ()
-        ],
+        tools=wish.tools,
+        tool_choice=wish.tool_choice,
+        text={"format": wish.form},
         palyra_session=begun.session_id,
     )
 
