@@ -80,6 +80,12 @@ export interface Answer {
   reason?: string;
 }
 
+export interface AnswerRefused {
+  kind: "answer.refused";
+  turn: number;
+  problem: string;
+}
+
 export interface Approval {
   approval_id: string;
   session_id: string;
@@ -306,7 +312,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -751,6 +757,7 @@ export interface RunAccepted {
   commission?: Commission | null;
   schedule_id?: string;
   offered?: (ClientTool)[];
+  wanted?: Wanted | null;
 }
 
 export interface RunCancelled {
@@ -778,6 +785,7 @@ export interface RunResumed {
   kind: "run.resumed";
   after: "approval" | "budget" | "child" | "client" | "crash" | "in_doubt" | "paused";
   node?: string;
+  wanted?: Wanted | null;
 }
 
 export interface RunRow {
@@ -1202,6 +1210,14 @@ export interface Verified {
   guards: (string)[];
 }
 
+export interface Wanted {
+  form?: "object" | "schema" | "text";
+  name?: string;
+  schema?: { [name: string]: unknown };
+  strict?: boolean;
+  call?: string;
+}
+
 export interface WorkerJoined {
   kind: "worker.joined";
   worker: string;
@@ -1228,6 +1244,6 @@ export interface WorkerRefused {
   times?: number;
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress | StateChanged;

@@ -112,6 +112,12 @@ export interface Answer {
   reason?: string;
 }
 
+export interface AnswerRefused {
+  kind: "answer.refused";
+  turn: number;
+  problem: string;
+}
+
 export interface Approval {
   approval_id: string;
   session_id: string;
@@ -687,6 +693,12 @@ export interface Decision {
   checks?: (palyra_domain_channels_Check)[];
 }
 
+export interface Deleted {
+  id: string;
+  object?: "response";
+  deleted?: true;
+}
+
 export interface Deny {
   type: "deny";
   reason: string;
@@ -769,7 +781,7 @@ export interface Entry {
   principal: string;
   kind: string;
   hash: string;
-  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+  event: RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 }
 
 export interface EntryPage {
@@ -1097,6 +1109,14 @@ export interface Item {
   created_ms?: number;
   updated_ms?: number;
   embedded?: boolean;
+}
+
+export interface ItemList {
+  data: ({ [name: string]: unknown })[];
+  first_id: string;
+  last_id: string;
+  has_more?: boolean;
+  object?: "list";
 }
 
 export interface ItemPage {
@@ -1899,7 +1919,7 @@ export interface Response {
   parallel_tool_calls?: boolean;
   temperature?: null;
   top_p?: null;
-  tool_choice?: "auto";
+  tool_choice?: unknown;
   tools?: ({ [name: string]: unknown })[];
   text?: { [name: string]: unknown };
   object?: "response";
@@ -2050,6 +2070,7 @@ export interface RunAccepted {
   commission?: Commission | null;
   schedule_id?: string;
   offered?: (ClientTool)[];
+  wanted?: Wanted | null;
 }
 
 export interface RunCancelled {
@@ -2101,6 +2122,7 @@ export interface RunResumed {
   kind: "run.resumed";
   after: "approval" | "budget" | "child" | "client" | "crash" | "in_doubt" | "paused";
   node?: string;
+  wanted?: Wanted | null;
 }
 
 export interface RunRow {
@@ -2878,6 +2900,14 @@ export interface Verified {
   guards: (string)[];
 }
 
+export interface Wanted {
+  form?: "object" | "schema" | "text";
+  name?: string;
+  schema?: { [name: string]: unknown };
+  strict?: boolean;
+  call?: string;
+}
+
 export interface Wants {
   hosts?: (string)[];
   read?: (string)[];
@@ -3092,6 +3122,6 @@ export interface palyra_transports_http_tasks_KindList {
   kinds: (KindCount)[];
 }
 
-export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
+export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;
 
 export type LiveEvent = ModelDelta | ToolProgress | StateChanged;

@@ -11,6 +11,7 @@ import openai
 import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletion
+from pydantic import BaseModel
 
 from tests import daemon
 from tests.daemon import DaemonProcess
@@ -31,8 +32,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     script = {
         "*": [{"text": ["hello ", "there"], "reasoning": "as asked"}],
         "look": [{"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]}, {"text": ["an empty ", "folder"]}],
-        "weather": [{"text": "I ask you.", "calls": CITIES}, {"text": "sunny in both"}],
+        "weather": [{"text": "I ask you.", "calls": CITIES}, {"text": "sunny in both"}, {"text": "sunny"}],
         "write": [{"text": "I write it.", "calls": [WRITE]}, {"text": "written"}],
+        "json": [{"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]}, {"text": '```json\n{"city": "Brno"}\n```'}],
         "fail": [{"fail": {"failure": "auth", "message": "no such key"}}],
         "hold place": [{"text": ["so ", "far"], "hold": str(folder / "never"), "hold_after": 1}],
         "hold": [{"text": ["so ", "far"], "hold": str(folder / "never"), "hold_after": 1}],
@@ -79,6 +81,40 @@ def test_a_stream_and_a_whole_answer_say_the_same_and_what_was_used(client: Open
     assert pieces[-1].usage is not None
     assert pieces[-1].usage.completion_tokens == whole.usage.completion_tokens > 0
     assert whole.model == "scripted/s1"
+
+
+class Place(BaseModel):
+    city: str
+
+
+def test_an_answer_in_json_is_the_json_alone_streamed_or_whole(client: OpenAI) -> None:
+    whole = client.chat.completions.parse(model="palyra", messages=user("json"), response_format=Place)
+    assert whole.choices[0].message.parsed == Place(city="Brno")
+    pieces = client.chat.completions.create(
+        model="palyra", messages=user("json"), response_format={"type": "json_object"}, stream=True
+    )
+    assert "".join(each.choices[0].delta.content or "" for each in pieces) == whole.choices[0].message.content
+    assert client.responses.parse(model="palyra", input="json", text_format=Place).output_parsed == Place(city="Brno")
+    with client.responses.stream(model="palyra", input="json", text_format=Place) as stream:
+        assert stream.until_done().get_final_response().output_parsed == Place(city="Brno")
+
+
+def test_an_answer_that_never_has_the_form_is_an_error_that_says_so(client: OpenAI) -> None:
+    more: Any = {
+        "model": "palyra",
+        "messages": user("weather"),
+        "response_format": Place,
+        "tools": [WEATHER],
+        "tool_choice": "required",
+    }
+    message = client.chat.completions.create(**{**more, "response_format": {"type": "json_object"}}).choices[0].message
+    assert (message.content, len(message.tool_calls or ())) == (None, 2)
+    results = [{"role": "tool", "tool_call_id": each.id, "content": "sun"} for each in message.tool_calls or ()]
+    with pytest.raises(openai.InternalServerError, match="not the form") as told:
+        client.chat.completions.create(
+            model="palyra", messages=[*user("weather"), message, *results], response_format={"type": "json_object"}
+        )
+    assert told.value.body["details"]["reason"] == "answer_form"  # type: ignore[index]
 
 
 def test_only_what_is_new_counts_in_a_named_session(served: DaemonProcess, client: OpenAI) -> None:
@@ -273,6 +309,39 @@ def test_a_response_streams_words_and_calls_and_takes_their_results(client: Open
     assert answer.usage.output_tokens > 0
 
 
+def test_a_response_can_be_had_again_with_what_it_answered_and_be_put_away(served: DaemonProcess, client: OpenAI) -> None:
+    tool: Any = {"type": "function", "strict": False, **WEATHER["function"]}  # type: ignore[dict-item]
+    more: Any = {"model": "palyra", "instructions": "Be brief.", "tools": [tool], "tool_choice": "required"}
+    asked = client.responses.create(input="weather", **more)
+    results: Any = [
+        {"type": "function_call_output", "call_id": each.call_id, "output": "sun"}
+        for each in asked.output
+        if each.type == "function_call"
+    ]
+    answered = client.responses.create(model="palyra", input=results, previous_response_id=asked.id)
+    form: Any = {"format": {"type": "json_schema", "name": "place", "schema": Place.model_json_schema(), "strict": False}}
+    formed = client.responses.create(model="palyra", input="json", text=form)
+    for given in (asked, answered, formed):
+        again = client.responses.retrieve(given.id)
+        shown = {"id", "model", "status", "output", "usage", "instructions", "tools", "tool_choice", "text"}
+        unlike = {"instructions", "tools"} if given is answered else set()
+        assert again.model_dump(include=shown - unlike) == given.model_dump(include=shown - unlike)
+    (said,) = client.responses.input_items.list(asked.id)
+    assert said.content[0].text == "weather"  # type: ignore[union-attr]
+    brought = list(client.responses.input_items.list(answered.id, order="asc"))
+    assert [(each.call_id, each.output) for each in brought] == [(each["call_id"], "sun") for each in results]  # type: ignore[union-attr]
+    client.responses.delete(formed.id)
+    assert served.get(f"/v1/sessions/{session_of(formed)}")["archived"]
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(formed.id)
+    client.responses.create(model="palyra", input="hi", previous_response_id=answered.id)
+    with pytest.raises(openai.ConflictError, match="archive the session"):
+        client.responses.delete(asked.id)
+    for wrong in ("resp_1", f"resp_{formed.id[5:31]}ff"):
+        with pytest.raises(openai.NotFoundError):
+            client.responses.retrieve(wrong)
+
+
 def test_a_run_that_fails_is_an_error_that_nobody_repeats_unasked(served: DaemonProcess, client: OpenAI) -> None:
     before = len(served.get("/v1/sessions?limit=500")["sessions"])
     with pytest.raises(openai.InternalServerError, match="no such key"):
@@ -292,9 +361,12 @@ def test_a_run_that_fails_is_an_error_that_nobody_repeats_unasked(served: Daemon
     [
         ("n", {"n": 2}),
         ("logprobs", {"logprobs": True}),
-        ("response_format", {"response_format": {"type": "json_object"}}),
+        ("response_format", {"response_format": {"type": "xml"}}),
+        ("response_format", {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}),
+        (None, {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "city"}}}}),
         ("modalities", {"modalities": ["text", "audio"]}),
-        ("tool_choice", {"tool_choice": "required", "tools": [WEATHER]}),
+        ("tool_choice", {"tool_choice": "required"}),
+        ("tool_choice", {"tool_choice": {"type": "function", "function": {"name": "fs.list"}}, "tools": [WEATHER]}),
         (None, {"messages": [{"role": "assistant", "content": "me"}]}),
         (None, {"messages": user([{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}])}),
         (None, {"messages": user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,###"}}])}),

@@ -70,8 +70,22 @@ class ClientTool(_message.Message):
     parameters_json: str
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., parameters_json: _Optional[str] = ...) -> None: ...
 
+class Wanted(_message.Message):
+    __slots__ = ("form", "name", "schema_json", "strict", "call")
+    FORM_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_JSON_FIELD_NUMBER: _ClassVar[int]
+    STRICT_FIELD_NUMBER: _ClassVar[int]
+    CALL_FIELD_NUMBER: _ClassVar[int]
+    form: str
+    name: str
+    schema_json: str
+    strict: bool
+    call: str
+    def __init__(self, form: _Optional[str] = ..., name: _Optional[str] = ..., schema_json: _Optional[str] = ..., strict: _Optional[bool] = ..., call: _Optional[str] = ...) -> None: ...
+
 class RunAccepted(_message.Message):
-    __slots__ = ("origin", "model", "budgets", "parent_run_id", "forked_run_id", "policy", "commission", "schedule_id", "offered")
+    __slots__ = ("origin", "model", "budgets", "parent_run_id", "forked_run_id", "policy", "commission", "schedule_id", "offered", "wanted")
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     BUDGETS_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +95,7 @@ class RunAccepted(_message.Message):
     COMMISSION_FIELD_NUMBER: _ClassVar[int]
     SCHEDULE_ID_FIELD_NUMBER: _ClassVar[int]
     OFFERED_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
     origin: str
     model: str
     budgets: Budgets
@@ -90,7 +105,8 @@ class RunAccepted(_message.Message):
     commission: Commission
     schedule_id: str
     offered: _containers.RepeatedCompositeFieldContainer[ClientTool]
-    def __init__(self, origin: _Optional[str] = ..., model: _Optional[str] = ..., budgets: _Optional[_Union[Budgets, _Mapping]] = ..., parent_run_id: _Optional[str] = ..., forked_run_id: _Optional[str] = ..., policy: _Optional[str] = ..., commission: _Optional[_Union[Commission, _Mapping]] = ..., schedule_id: _Optional[str] = ..., offered: _Optional[_Iterable[_Union[ClientTool, _Mapping]]] = ...) -> None: ...
+    wanted: Wanted
+    def __init__(self, origin: _Optional[str] = ..., model: _Optional[str] = ..., budgets: _Optional[_Union[Budgets, _Mapping]] = ..., parent_run_id: _Optional[str] = ..., forked_run_id: _Optional[str] = ..., policy: _Optional[str] = ..., commission: _Optional[_Union[Commission, _Mapping]] = ..., schedule_id: _Optional[str] = ..., offered: _Optional[_Iterable[_Union[ClientTool, _Mapping]]] = ..., wanted: _Optional[_Union[Wanted, _Mapping]] = ...) -> None: ...
 
 class RunStarted(_message.Message):
     __slots__ = ("node",)
@@ -99,12 +115,14 @@ class RunStarted(_message.Message):
     def __init__(self, node: _Optional[str] = ...) -> None: ...
 
 class RunResumed(_message.Message):
-    __slots__ = ("after", "node")
+    __slots__ = ("after", "node", "wanted")
     AFTER_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
     after: str
     node: str
-    def __init__(self, after: _Optional[str] = ..., node: _Optional[str] = ...) -> None: ...
+    wanted: Wanted
+    def __init__(self, after: _Optional[str] = ..., node: _Optional[str] = ..., wanted: _Optional[_Union[Wanted, _Mapping]] = ...) -> None: ...
 
 class RunCompleted(_message.Message):
     __slots__ = ("text",)
@@ -579,6 +597,14 @@ class ToolHandedOver(_message.Message):
     CALLS_FIELD_NUMBER: _ClassVar[int]
     calls: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, calls: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class AnswerRefused(_message.Message):
+    __slots__ = ("turn", "problem")
+    TURN_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    turn: int
+    problem: str
+    def __init__(self, turn: _Optional[int] = ..., problem: _Optional[str] = ...) -> None: ...
 
 class ToolUndone(_message.Message):
     __slots__ = ("call_id", "changes", "tool", "why")
@@ -1175,7 +1201,7 @@ class JournalCheckpointed(_message.Message):
     def __init__(self, size: _Optional[int] = ..., root: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("run_accepted", "run_started", "run_resumed", "run_completed", "run_failed", "run_cancelled", "input_received", "input_assembled", "route_planned", "model_replied", "model_failed", "model_used", "tool_proposed", "tool_decided", "tool_started", "tool_finished", "tool_handed_over", "tool_undone", "approval_requested", "approval_resolved", "agent_spawned", "agent_asked", "agent_answered", "session_created", "session_reset", "session_branched", "session_compacted", "session_uncompacted", "session_pinned", "session_restored", "session_ruled", "session_changed", "candidate_proposed", "candidate_settled", "memory_written", "memory_removed", "message_received", "message_refused", "reply_sent", "reply_abandoned", "incident_opened", "incident_tried", "incident_closed", "owner_notified", "task_finished", "admin_changed", "access_refused", "access_widened", "worker_joined", "worker_left", "worker_refused", "journal_archived", "journal_restored", "journal_checkpointed")
+    __slots__ = ("run_accepted", "run_started", "run_resumed", "run_completed", "run_failed", "run_cancelled", "input_received", "input_assembled", "route_planned", "model_replied", "model_failed", "model_used", "tool_proposed", "tool_decided", "tool_started", "tool_finished", "tool_handed_over", "tool_undone", "approval_requested", "approval_resolved", "agent_spawned", "agent_asked", "agent_answered", "session_created", "session_reset", "session_branched", "session_compacted", "session_uncompacted", "session_pinned", "session_restored", "session_ruled", "session_changed", "candidate_proposed", "candidate_settled", "memory_written", "memory_removed", "message_received", "message_refused", "reply_sent", "reply_abandoned", "incident_opened", "incident_tried", "incident_closed", "owner_notified", "task_finished", "admin_changed", "access_refused", "access_widened", "worker_joined", "worker_left", "worker_refused", "journal_archived", "journal_restored", "journal_checkpointed", "answer_refused")
     RUN_ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     RUN_STARTED_FIELD_NUMBER: _ClassVar[int]
     RUN_RESUMED_FIELD_NUMBER: _ClassVar[int]
@@ -1230,6 +1256,7 @@ class Event(_message.Message):
     JOURNAL_ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     JOURNAL_RESTORED_FIELD_NUMBER: _ClassVar[int]
     JOURNAL_CHECKPOINTED_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_REFUSED_FIELD_NUMBER: _ClassVar[int]
     run_accepted: RunAccepted
     run_started: RunStarted
     run_resumed: RunResumed
@@ -1284,7 +1311,8 @@ class Event(_message.Message):
     journal_archived: JournalArchived
     journal_restored: JournalRestored
     journal_checkpointed: JournalCheckpointed
-    def __init__(self, run_accepted: _Optional[_Union[RunAccepted, _Mapping]] = ..., run_started: _Optional[_Union[RunStarted, _Mapping]] = ..., run_resumed: _Optional[_Union[RunResumed, _Mapping]] = ..., run_completed: _Optional[_Union[RunCompleted, _Mapping]] = ..., run_failed: _Optional[_Union[RunFailed, _Mapping]] = ..., run_cancelled: _Optional[_Union[RunCancelled, _Mapping]] = ..., input_received: _Optional[_Union[InputReceived, _Mapping]] = ..., input_assembled: _Optional[_Union[InputAssembled, _Mapping]] = ..., route_planned: _Optional[_Union[RoutePlanned, _Mapping]] = ..., model_replied: _Optional[_Union[ModelReplied, _Mapping]] = ..., model_failed: _Optional[_Union[ModelFailed, _Mapping]] = ..., model_used: _Optional[_Union[ModelUsed, _Mapping]] = ..., tool_proposed: _Optional[_Union[ToolProposed, _Mapping]] = ..., tool_decided: _Optional[_Union[ToolDecided, _Mapping]] = ..., tool_started: _Optional[_Union[ToolStarted, _Mapping]] = ..., tool_finished: _Optional[_Union[ToolFinished, _Mapping]] = ..., tool_handed_over: _Optional[_Union[ToolHandedOver, _Mapping]] = ..., tool_undone: _Optional[_Union[ToolUndone, _Mapping]] = ..., approval_requested: _Optional[_Union[ApprovalRequested, _Mapping]] = ..., approval_resolved: _Optional[_Union[ApprovalResolved, _Mapping]] = ..., agent_spawned: _Optional[_Union[AgentSpawned, _Mapping]] = ..., agent_asked: _Optional[_Union[AgentAsked, _Mapping]] = ..., agent_answered: _Optional[_Union[AgentAnswered, _Mapping]] = ..., session_created: _Optional[_Union[SessionCreated, _Mapping]] = ..., session_reset: _Optional[_Union[SessionReset, _Mapping]] = ..., session_branched: _Optional[_Union[SessionBranched, _Mapping]] = ..., session_compacted: _Optional[_Union[SessionCompacted, _Mapping]] = ..., session_uncompacted: _Optional[_Union[SessionUncompacted, _Mapping]] = ..., session_pinned: _Optional[_Union[SessionPinned, _Mapping]] = ..., session_restored: _Optional[_Union[SessionRestored, _Mapping]] = ..., session_ruled: _Optional[_Union[SessionRuled, _Mapping]] = ..., session_changed: _Optional[_Union[SessionChanged, _Mapping]] = ..., candidate_proposed: _Optional[_Union[CandidateProposed, _Mapping]] = ..., candidate_settled: _Optional[_Union[CandidateSettled, _Mapping]] = ..., memory_written: _Optional[_Union[MemoryWritten, _Mapping]] = ..., memory_removed: _Optional[_Union[MemoryRemoved, _Mapping]] = ..., message_received: _Optional[_Union[MessageReceived, _Mapping]] = ..., message_refused: _Optional[_Union[MessageRefused, _Mapping]] = ..., reply_sent: _Optional[_Union[ReplySent, _Mapping]] = ..., reply_abandoned: _Optional[_Union[ReplyAbandoned, _Mapping]] = ..., incident_opened: _Optional[_Union[IncidentOpened, _Mapping]] = ..., incident_tried: _Optional[_Union[IncidentTried, _Mapping]] = ..., incident_closed: _Optional[_Union[IncidentClosed, _Mapping]] = ..., owner_notified: _Optional[_Union[OwnerNotified, _Mapping]] = ..., task_finished: _Optional[_Union[TaskFinished, _Mapping]] = ..., admin_changed: _Optional[_Union[AdminChanged, _Mapping]] = ..., access_refused: _Optional[_Union[AccessRefused, _Mapping]] = ..., access_widened: _Optional[_Union[AccessWidened, _Mapping]] = ..., worker_joined: _Optional[_Union[WorkerJoined, _Mapping]] = ..., worker_left: _Optional[_Union[WorkerLeft, _Mapping]] = ..., worker_refused: _Optional[_Union[WorkerRefused, _Mapping]] = ..., journal_archived: _Optional[_Union[JournalArchived, _Mapping]] = ..., journal_restored: _Optional[_Union[JournalRestored, _Mapping]] = ..., journal_checkpointed: _Optional[_Union[JournalCheckpointed, _Mapping]] = ...) -> None: ...
+    answer_refused: AnswerRefused
+    def __init__(self, run_accepted: _Optional[_Union[RunAccepted, _Mapping]] = ..., run_started: _Optional[_Union[RunStarted, _Mapping]] = ..., run_resumed: _Optional[_Union[RunResumed, _Mapping]] = ..., run_completed: _Optional[_Union[RunCompleted, _Mapping]] = ..., run_failed: _Optional[_Union[RunFailed, _Mapping]] = ..., run_cancelled: _Optional[_Union[RunCancelled, _Mapping]] = ..., input_received: _Optional[_Union[InputReceived, _Mapping]] = ..., input_assembled: _Optional[_Union[InputAssembled, _Mapping]] = ..., route_planned: _Optional[_Union[RoutePlanned, _Mapping]] = ..., model_replied: _Optional[_Union[ModelReplied, _Mapping]] = ..., model_failed: _Optional[_Union[ModelFailed, _Mapping]] = ..., model_used: _Optional[_Union[ModelUsed, _Mapping]] = ..., tool_proposed: _Optional[_Union[ToolProposed, _Mapping]] = ..., tool_decided: _Optional[_Union[ToolDecided, _Mapping]] = ..., tool_started: _Optional[_Union[ToolStarted, _Mapping]] = ..., tool_finished: _Optional[_Union[ToolFinished, _Mapping]] = ..., tool_handed_over: _Optional[_Union[ToolHandedOver, _Mapping]] = ..., tool_undone: _Optional[_Union[ToolUndone, _Mapping]] = ..., approval_requested: _Optional[_Union[ApprovalRequested, _Mapping]] = ..., approval_resolved: _Optional[_Union[ApprovalResolved, _Mapping]] = ..., agent_spawned: _Optional[_Union[AgentSpawned, _Mapping]] = ..., agent_asked: _Optional[_Union[AgentAsked, _Mapping]] = ..., agent_answered: _Optional[_Union[AgentAnswered, _Mapping]] = ..., session_created: _Optional[_Union[SessionCreated, _Mapping]] = ..., session_reset: _Optional[_Union[SessionReset, _Mapping]] = ..., session_branched: _Optional[_Union[SessionBranched, _Mapping]] = ..., session_compacted: _Optional[_Union[SessionCompacted, _Mapping]] = ..., session_uncompacted: _Optional[_Union[SessionUncompacted, _Mapping]] = ..., session_pinned: _Optional[_Union[SessionPinned, _Mapping]] = ..., session_restored: _Optional[_Union[SessionRestored, _Mapping]] = ..., session_ruled: _Optional[_Union[SessionRuled, _Mapping]] = ..., session_changed: _Optional[_Union[SessionChanged, _Mapping]] = ..., candidate_proposed: _Optional[_Union[CandidateProposed, _Mapping]] = ..., candidate_settled: _Optional[_Union[CandidateSettled, _Mapping]] = ..., memory_written: _Optional[_Union[MemoryWritten, _Mapping]] = ..., memory_removed: _Optional[_Union[MemoryRemoved, _Mapping]] = ..., message_received: _Optional[_Union[MessageReceived, _Mapping]] = ..., message_refused: _Optional[_Union[MessageRefused, _Mapping]] = ..., reply_sent: _Optional[_Union[ReplySent, _Mapping]] = ..., reply_abandoned: _Optional[_Union[ReplyAbandoned, _Mapping]] = ..., incident_opened: _Optional[_Union[IncidentOpened, _Mapping]] = ..., incident_tried: _Optional[_Union[IncidentTried, _Mapping]] = ..., incident_closed: _Optional[_Union[IncidentClosed, _Mapping]] = ..., owner_notified: _Optional[_Union[OwnerNotified, _Mapping]] = ..., task_finished: _Optional[_Union[TaskFinished, _Mapping]] = ..., admin_changed: _Optional[_Union[AdminChanged, _Mapping]] = ..., access_refused: _Optional[_Union[AccessRefused, _Mapping]] = ..., access_widened: _Optional[_Union[AccessWidened, _Mapping]] = ..., worker_joined: _Optional[_Union[WorkerJoined, _Mapping]] = ..., worker_left: _Optional[_Union[WorkerLeft, _Mapping]] = ..., worker_refused: _Optional[_Union[WorkerRefused, _Mapping]] = ..., journal_archived: _Optional[_Union[JournalArchived, _Mapping]] = ..., journal_restored: _Optional[_Union[JournalRestored, _Mapping]] = ..., journal_checkpointed: _Optional[_Union[JournalCheckpointed, _Mapping]] = ..., answer_refused: _Optional[_Union[AnswerRefused, _Mapping]] = ...) -> None: ...
 
 class Entry(_message.Message):
     __slots__ = ("tape", "seq", "position", "time_ms", "run_id", "principal", "kind", "hash", "event")

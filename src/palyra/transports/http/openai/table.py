@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from palyra.transports.http.calls import SSE
-from palyra.transports.http.openai import chat, models, responses
+from palyra.transports.http.openai import chat, kept, models, responses
 from palyra.transports.http.openai.errors import OpenAIError, body_of
 from palyra.transports.http.openai.shapes import ChatCompletion, ChatRequest, EmbeddingList, EmbeddingRequest, ResponseRequest
 from palyra.transports.http.routes import Gives, Route
@@ -24,6 +24,12 @@ OPENAI: tuple[Route[Any, Any], ...] = (
     _route(method="POST", path="/v1/responses", summary="the same as a response that the next one can name",
            handler=responses.create, scope="operator", body=ResponseRequest, most=_MOST, headers=_HEADERS, errors=(404, 409),
            gives=(Gives(200, responses.Response), Gives(200, media=SSE))),
+    _route(method="GET", path="/v1/responses/{response}", summary="a response that was given before, as far as it has come",
+           handler=kept.get, gives=(Gives(200, responses.Response),)),
+    _route(method="DELETE", path="/v1/responses/{response}", summary="put the session of a response away, if it has no other",
+           handler=kept.delete, scope="operator", gives=(Gives(200, kept.Deleted),), errors=(409,)),
+    _route(method="GET", path="/v1/responses/{response}/input_items", summary="what a response answered",
+           handler=kept.input_items, query=kept.ItemsQuery, gives=(Gives(200, kept.ItemList),)),
     _route(method="GET", path="/v1/models", summary="models that can be asked for", handler=models.listing,
            gives=(Gives(200, models.ModelList),)),
     _route(method="GET", path="/v1/models/{model}", summary="one of them", handler=models.get,
