@@ -36,6 +36,7 @@ def test_a_home_that_cannot_be_is_named_and_nobodys_defect(tmp_path: Path, argum
 def test_every_problem_of_the_settings_is_told_when_a_daemon_cannot_start(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[server]\nhttp_prot = 1\nhost = 2\n")
     done = palyra(tmp_path, "up", "--detach")
+    assert done.returncode == 7
     assert "http_port" in done.stderr
     assert "server.host" in done.stderr
 

@@ -308,6 +308,19 @@ def test_the_reference_names_every_command_and_exit_code() -> None:
         assert f"| {number} |" in text
 
 
+def test_no_verb_is_described_by_half_a_sentence() -> None:
+    import click
+
+    from palyra.cli.root import root
+
+    context = click.Context(root, info_name="palyra")
+    for name in root.list_commands(context):
+        found = root.get_command(context, name)
+        assert found is not None
+        text = found.get_help(click.Context(found, info_name=name, parent=context, terminal_width=80))
+        assert "..." not in text.partition("Commands:")[2], text
+
+
 # --- words ------------------------------------------------------------------------------------------------------------
 
 

@@ -110,18 +110,19 @@ def test_text_that_is_not_toml_is_refused_with_its_line(tmp_path: Path) -> None:
 
 
 def test_all_problems_are_reported_at_once_with_file_and_key(tmp_path: Path) -> None:
-    path = write(tmp_path, "[server]\nhttp_prot = 1\n[log]\nlevel = 3\n[providers.x]\nkind = 'scripted'\n")
+    path = write(tmp_path, "[server]\nhttp_prot = 1\n[log]\nlevel = 3\n[providers.x]\nkind = 'scripted'\n[server.port]\n")
     with pytest.raises(ConfigInvalid) as caught:
         config.load(tmp_path, {"PALYRA_SERVER__HTTP_PROT": "1"})
     message = caught.value.message
     for part in (
         f"{path}, line 2: server.http_prot: there is no such setting; did you mean server.http_port?",
         f"{path}, line 4: log.level: must be",
+        f"{path}, line 7: server.port: there is no such setting; did you mean server.http_port?",
         f"{path}, line 5: providers.x.script: is missing",
         "PALYRA_SERVER__HTTP_PROT: there is no such setting; did you mean PALYRA_SERVER__HTTP_PORT?",
     ):
         assert part in message
-    assert len(caught.value.details["problems"]) == 4
+    assert len(caught.value.details["problems"]) == 5
 
 
 @pytest.mark.parametrize("key", ["sk-abcdefghijklmnop", "env:", "env:NOT A NAME", "file:relative", "vault:a b", "env"])

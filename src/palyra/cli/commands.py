@@ -10,6 +10,8 @@ from click.exceptions import NoSuchCommand
 from palyra.cli.state import State
 
 F = TypeVar("F", bound=Callable[..., Any])
+# Longer than any sentence.
+_WHOLE = 400
 
 
 def _remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -72,6 +74,11 @@ class Group(click.Group):
         if self._default and options_only and not ctx.resilient_parsing and known.isdisjoint(args):
             args = [self._default, *args]
         return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The first sentence of each verb, whole: one that breaks off tells nobody what the verb is for."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.list_commands(ctx)])
 
 
 class LazyGroup(Group):

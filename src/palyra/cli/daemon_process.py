@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from palyra.cli import exits
 from palyra.cli.safe_text import clean
 from palyra.client import discovery
 from palyra.client.discovery import Endpoint, Unreachable
@@ -73,7 +74,8 @@ def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, st
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise Unreachable(f"the daemon ended while starting: {_last_words(home)}")
+            said = f"the daemon ended while starting: {_last_words(home)}"
+            raise ConfigInvalid(said) if process.returncode == exits.CONFIG else Unreachable(said)
         found = discovery.running(home)
         if found is not None and found.pid == process.pid and _ready(found):
             return

@@ -18,6 +18,8 @@ SPECIAL = frozenset({"PALYRA_CA", "PALYRA_HOME", "PALYRA_MATERIAL", "PALYRA_TOKE
 # Providers that need no section of their own: built in, or found by what is on the machine.
 WELL_KNOWN = ("openai", "anthropic", "ollama", "demo")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# From which likeness on, of 1, a word may have been meant.
+_ALIKE = 0.6
 _REFERENCE = 'write "vault:NAME" for a secret of the vault, "env:NAME" for an environment variable or "file:/path" for a file'
 
 
@@ -119,6 +121,9 @@ def nearest_variable(variable: str) -> str:
 
 
 def nearest(word: str, choices: list[str]) -> str:
-    import difflib
+    """The first of those that are most alike, so that `port` is the port that comes first in the settings."""
+    from difflib import SequenceMatcher
 
-    return next(iter(difflib.get_close_matches(word, choices, n=1, cutoff=0.6)), "")
+    likeness = {choice: SequenceMatcher(None, choice, word).ratio() for choice in choices}
+    best = max(likeness, key=lambda choice: likeness[choice], default="")
+    return best if likeness.get(best, 0) >= _ALIKE else ""

@@ -134,9 +134,9 @@ class Health:
 
 def settings(home: Path, env: Mapping[str, str]) -> Iterator[Check]:
     """The config as it is on disk now, which the daemon may not have read yet."""
-    fix = f"edit {home / config.FILE}, or unset the variable"
     problems = config.check(home, env)
     for at, problem in enumerate(problems):
+        fix = f"unset {problem.where}, or give it another value" if problem.where in env else f"edit {home / config.FILE}"
         yield Check(id=f"config:{at}", title="config", state="fail", detail=str(problem), fix=fix)
     if problems:
         return
