@@ -6,22 +6,39 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from palyra.app import Daemon
-from palyra.domain.budgets import Spender
+from palyra.domain.budgets import Key, Spender
 from palyra.domain.channels import Inbound, Sender
+from palyra.domain.errors import Unavailable
 from palyra.domain.events import RunCancelled
 from palyra.domain.ids import OWNER
-from palyra.journal import usage
+from palyra.journal import schedules, usage
 from palyra.journal.usage import Asked
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.runtime import budget_ledger
 from palyra.runtime.gateway import Submission
 from palyra.runtime.runs import end
 from tests.chatting import chat
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
-from tests.faults import at_commit, ends, held_writer, in_daemon, long_and_next, permit_all, reached, row
+from tests.faults import (
+    WRITING,
+    HeldWriter,
+    at_commit,
+    ends,
+    eventually,
+    held_writer,
+    in_daemon,
+    long_and_next,
+    permit_all,
+    reached,
+    row,
+)
 from tests.inprocess import body, entries, session, until
 from tests.journals import run as run_loop
+from tests.scheduling import add, firings, moment, pass_time, timed
 
 HELLO = [Turn(text=("hello",))]
 
@@ -158,3 +175,114 @@ def test_what_is_held_for_a_moment_is_not_held_longer_when_the_clock_is_set_back
             assert await c.answers("dm-anna", seconds=5) == ["hello"]
 
     run_loop(scenario())
+
+
+# --- what is only in memory -------------------------------------------------------------------------------------------
+
+
+def test_a_subagent_that_never_came_about_is_not_waited_for(tmp_path: Path) -> None:
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        run_id = d.clock.new_id()
+
+        def end_it() -> None:
+            # It ends in the commit that would have begun its subagent.
+            writer.hold()
+            d.db.write(partial(end, run_id=run_id, late=[], ending=RunCancelled(reason="not needed")))
+
+        writer = HeldWriter(d)
+        at_commit(d, "tool.decided", end_it)
+        await d.gateway.submit(OWNER, where.session_id, Submission(text="begin", run_id=run_id))
+        await writer.handed_over(2)
+        writer.release()
+        assert (await ends(d, where.session_id, run_id)).kind == "run.cancelled"
+        await eventually(lambda: not d.runs.working, "nobody works on it")
+        assert d.children._awaited == {}
+
+    permit_all(tmp_path)
+    in_daemon(tmp_path, [Turn(calls=(spawn("never"),))], scenario)
+
+
+def test_what_is_reserved_is_held_also_when_accounts_are_being_forgotten(tmp_path: Path) -> None:
+    hold = Hold()
+
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        await d.budgets.states(Spender(principal=OWNER))
+        for number in range(budget_ledger._MOST_ACCOUNTS - 1):
+            d.budgets.ledger.begin(Key(per="session", who=f"{number}", every="ever", since_ms=0))
+        run = await d.gateway.submit(OWNER, where.session_id, Submission(text="long"))
+        await reached(hold.reached)
+        (mine,) = await d.budgets.states(Spender(principal=OWNER))
+        assert mine.reserved > 0
+        hold.released.set()
+        await ends(d, where.session_id, run.run_id)
+
+    limits = '[budgets]\ntokens = 1_000_000\n[budgets.limits.mine]\nper = "principal"\ntokens = 1_000_000\n'
+    in_daemon(tmp_path, long_and_next(hold), scenario, limits)
+
+
+def test_a_schedule_that_cannot_begin_leaves_nothing_to_be_denied(tmp_path: Path) -> None:
+    async def inside() -> None:
+        clock = HeldClock(moment("2026-11-16T08:30"))
+        async with timed(tmp_path, clock) as d:
+            made = await add(d, "daily at 9", ask="deny")
+            gone = replace(made.schedule, model="gone/one")
+            await d.db.write(partial(schedules.save, schedule=gone))
+            await pass_time(d, clock, 3_600_000)
+            (firing,) = await firings(d, gone.schedule_id)
+            assert firing.state == "failed"
+            assert d.timekeeping.scheduler._denying == set()
+
+    run_loop(inside())
+
+
+def test_an_approval_times_out_by_the_clock_on_the_wall_also_when_that_is_set(tmp_path: Path) -> None:
+    async def inside() -> None:
+        clock = HeldClock()
+        async with timed(tmp_path, clock, WRITING) as d:
+            where = await session(d)
+            await d.gateway.submit(OWNER, where.session_id, Submission(text="write"))
+            await until(d, where.session_id, "approval.requested")
+            clock.jump(3_600_000)
+            # Within minutes somebody notices, or at once when a task comes.
+            clock.advance(300_000)
+            resolved = await until(d, where.session_id, "approval.resolved", seconds=5)
+            assert body(resolved)["decision"] == "expired"
+
+    run_loop(inside())
+
+
+def test_a_listener_that_fails_keeps_nobody_else_from_hearing(tmp_path: Path) -> None:
+    def fails(appended: object) -> None:
+        raise KeyError("a defect")
+
+    async def scenario(d: Daemon) -> None:
+        d.gateway.listeners.insert(0, fails)
+        where = await session(d)
+        run = await d.gateway.submit(OWNER, where.session_id, Submission(text="hi"))
+        assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
+
+    in_daemon(tmp_path, HELLO, scenario)
+
+
+def test_that_the_clock_was_set_is_told_again_to_who_could_not_hear_it(tmp_path: Path) -> None:
+    async def inside() -> None:
+        clock, heard = HeldClock(), list[int]()
+
+        async def told(by_ms: int) -> None:
+            heard.append(by_ms)
+            if len(heard) == 1:
+                raise Unavailable("the disk is full")
+
+        async with timed(tmp_path, clock) as d:
+            d.tasks.on_jump.insert(0, told)
+            clock.jump(-3_600_000)
+            d.tasks.look(d.tasks.kinds)
+            await eventually(lambda: len(heard) == 1, "it was told")
+            await d.db.write(lambda tx: None)
+            clock.advance(1_000)
+            await eventually(lambda: len(heard) == 2, "it was told again")
+            assert heard == [-3_600_000] * 2
+
+    run_loop(inside())

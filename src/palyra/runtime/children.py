@@ -92,12 +92,15 @@ class Children:
             except PalyraError as error:
                 refused.append(_refusal(call, error.message))
         self._awaited.update((each.child.run_id, each.child) for each in given)
-        try:
-            await self._db.write(lambda tx: self._step(tx, run, given, refused))
-        except PalyraError:
+        writing = self._db.write(lambda tx: self._step(tx, run, given, refused))
+        writing.add_done_callback(partial(self._came_about, given))
+        # Whoever waits here may be cancelled: what came of the step is heard all the same.
+        await asyncio.shield(writing)
+
+    def _came_about(self, given: Sequence[_Given], writing: "asyncio.Future[None]") -> None:
+        if writing.cancelled() or writing.exception() is not None:
             for each in given:
                 self._awaited.pop(each.child.run_id, None)
-            raise
 
     def _asked(self, call: CallProgress) -> SpawnArguments:
         _, arguments, _ = self._catalogue.parse(call.call.tool, call.arguments)
