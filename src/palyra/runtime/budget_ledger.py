@@ -76,6 +76,10 @@ class Ledger:
         found = self._accounts.get(key)
         return found if found is not None and found.loading is None else None
 
+    def keeps(self, key: Key, account: Account) -> bool:
+        """Whether this is the account that others see."""
+        return self._accounts.get(key) is account
+
     def begin(self, key: Key) -> Account:
         """The account of somebody who has spent nothing so far: there is nothing to be read."""
         found = self._accounts.get(key)

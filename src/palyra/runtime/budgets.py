@@ -153,6 +153,8 @@ class Budgets:
             applying = await self._applying((*self.limits, *own), spender, fresh=fresh)
             if not applying:
                 return Held()
+            if not all(self.ledger.keeps(key, account) for _, key, account in applying):
+                continue  # One was forgotten while another was read: what is held there would count for nobody.
             if price is None:
                 _refuse_unpriced(applying, target)
             room = True
