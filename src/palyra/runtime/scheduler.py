@@ -92,6 +92,7 @@ class Scheduler:
             await self._submit(schedule, firing, session, run_id)
         except PalyraError as error:
             self._open.discard(run_id)
+            self._denying.discard(run_id)
             if error.retryable:
                 raise
             await self._failed(schedule, firing, error.message)
