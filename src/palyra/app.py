@@ -332,6 +332,7 @@ async def start(
     )
 
     # Go on with what was unfinished: files first, then those who work on them.
+    tasks.on_jump.append(answers.clock_was_set)
     gateway.listeners.append(budgets.on_commit)
     gateway.listeners.append(workers.crew.on_commit)
     await budgets.start()

@@ -177,6 +177,13 @@ class Answers:
             due_ms = self._clock.now_ms() + _RETRY_MS
         self.expires(due_ms)
 
+    async def clock_was_set(self, by_ms: int) -> None:
+        """The alarm rings after as long as it was then, and not at the time that it was set for."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        await self.start()
+
     def expires(self, due_ms: int) -> None:
         """There is an approval that times out then. Too early an alarm finds nothing to do; too late a one must not be."""
         if not due_ms or self._closed or (self._alarm is not None and self._due_ms <= due_ms):

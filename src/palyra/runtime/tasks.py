@@ -221,9 +221,10 @@ class Tasks:
     async def _notice_jump(self) -> None:
         jumped = self._clock.now_ms() - self._clock.ticks_ms() - self._drift_ms
         if abs(jumped) > _JUMP_MS:
-            self._drift_ms += jumped
             for tell in self.on_jump:
                 await tell(jumped)
+            # Only now: who could not hear of it is told again.
+            self._drift_ms += jumped
 
     async def _round(self, told: Collection[str]) -> tuple[list[Task], int]:
         """Take what may begin. A round that nobody asked for writes only if there is something to write."""
