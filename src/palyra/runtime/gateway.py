@@ -3,6 +3,7 @@
 A run belongs to the daemon, not to a connection: submitting is one durable step, and watching is reading on from a cursor.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +47,8 @@ from palyra.runtime.live import Expected, LiveSessions
 from palyra.runtime.routing import Models
 from palyra.runtime.runs import Runs
 from palyra.runtime.settings import Settings
+
+log = logging.getLogger("palyra.gateway")
 
 LONGEST_TEXT = 256 << 10
 _PAGE = 500
@@ -125,7 +128,11 @@ class Gateway:
 
     def _on_commit(self, appended: list[Appended]) -> None:
         for listen in self.listeners:
-            listen(appended)
+            try:
+                listen(appended)
+            except Exception:
+                # Without the rest of this, no run would begin, and those that work would not see what they did.
+                log.exception("a listener failed on a commit")
         self._lives.on_commit(appended)
         self._runs.on_commit(appended)
         self._hub.publish(appended)
