@@ -90,7 +90,7 @@ def test_a_code_is_good_once_and_in_time_and_guessing_is_locked_out(tmp_path: Pa
                 await enrolling.enrol(home, address, made.code, "0" * 64)
             identity = await enrolling.enrol(home, address, made.code, made.authority)
             assert identity.name == "attic"
-            for path in (home.key, home.certificate, home.authority):
+            for path in (home.certificate, home.authority):
                 assert stat.S_IMODE(path.stat().st_mode) == 0o600
             with pytest.raises(Unauthenticated, match="not good"):
                 await enrolling.enrol(Home(tmp_path / "two"), address, made.code, made.authority)

@@ -96,7 +96,7 @@ def test_by_quic_a_worker_proves_that_the_key_is_its_own(tmp_path: Path) -> None
         async with world(tmp_path, []) as w, by_udp(w) as (_, port):
             home = await w.enrol()
             settings = ("127.0.0.1", port)
-            stolen = home.certificate.read_text()
+            stolen = home.pair().certificate.decode()
             other = authority.new_request("worker")
 
             async def refused(*messages: object, forge: bytes = b"") -> str:

@@ -32,10 +32,18 @@ def list_(state: State) -> None:
         state.out.line("there is no worker: `palyra workers enrol NAME` makes a code for one")
     else:
         rows = [
-            [each.name, _state(each), each.tier, f"{len(each.running)}/{each.slots}", _seen(each), one_line(each.platform, 40)]
+            [
+                each.name,
+                _state(each),
+                each.tier,
+                f"{len(each.running)}/{each.slots}",
+                _seen(each),
+                _good_until(each),
+                one_line(each.platform, 40),
+            ]
             for each in found.workers
         ]
-        state.out.table(["name", "state", "tier", "busy", "seen", "machine"], rows, right=["busy"])
+        state.out.table(["name", "state", "tier", "busy", "seen", "good until", "machine"], rows, right=["busy"])
     if not found.port:
         state.out.note("nothing listens for workers: `palyra config set workers.listen 0.0.0.0:7445`, then restart the daemon")
 
@@ -71,7 +79,7 @@ def show(state: State, name: str) -> None:
         "places": str(each.slots),
         "enrolled": words.when(each.enrolled_ms),
         "seen": _seen(each),
-        "expires": words.when(each.certificate_expires_ms) if each.certificate_expires_ms else "",
+        "good until": _good_until(each),
         "certificate": each.fingerprint,
     }
     for key, value in about.items():
@@ -119,3 +127,8 @@ def _state(each: WorkerShown) -> str:
 
 def _seen(each: WorkerShown) -> str:
     return "now" if each.connected else words.ago(each.seen_ms) if each.seen_ms else "never"
+
+
+def _good_until(each: WorkerShown) -> str:
+    """Of its certificate; it is renewed before."""
+    return words.when(each.certificate_expires_ms)[:10] if each.state != "revoked" else ""

@@ -133,6 +133,12 @@ class RolledBack(Message, frozen=True, kw_only=True, tag="rolled_back"):
     conflict: Short = ""
 
 
+class Renew(Message, frozen=True, kw_only=True, tag="renew"):
+    """A certificate for a new key, please: the one that this link was opened with ends. Said again, it is answered the same."""
+
+    request: Annotated[str, Meta(max_length=16_384)]
+
+
 class Leaving(Message, frozen=True, kw_only=True, tag="leaving"):
     """The worker ends when what it does is done; it takes nothing new."""
 
@@ -157,6 +163,15 @@ class Welcome(Message, frozen=True, kw_only=True, tag="welcome"):
     name: Name
     lease_ms: Annotated[int, Meta(ge=200, le=3_600_000)]
     draining: bool = False
+    # When to ask for a new certificate, by the clock that it ends by; None of a daemon that makes none.
+    renew_in_ms: Annotated[int, Meta(ge=0)] | None = None
+
+
+class Renewed(Message, frozen=True, kw_only=True, tag="renewed"):
+    """A certificate for the new key; the old one is good until somebody comes with this. `refused`: why there is none now."""
+
+    certificate: Annotated[str, Meta(max_length=16_384)] = ""
+    refused: Annotated[str, Meta(max_length=2_000)] = ""
 
 
 class Refused(Message, frozen=True, kw_only=True, tag="refused"):
@@ -217,8 +232,23 @@ class Piece(Message, frozen=True, kw_only=True, tag="piece"):
     gone: bool = False
 
 
-Up = AskAuthority | AskChallenge | Enrol | Prove | Hello | Beat | Need | Progress | Finished | RolledBack | Leaving | Piece
-Down = Authority | Challenge | Enrolled | Welcome | Refused | Heard | Assign | Cancel | Settled | RollBack | Want | Drain | Piece
+Up = AskAuthority | AskChallenge | Enrol | Prove | Hello | Beat | Need | Progress | Finished | RolledBack | Renew | Leaving | Piece
+Down = (
+    Authority
+    | Challenge
+    | Enrolled
+    | Welcome
+    | Renewed
+    | Refused
+    | Heard
+    | Assign
+    | Cancel
+    | Settled
+    | RollBack
+    | Want
+    | Drain
+    | Piece
+)
 
 encode = msgspec.msgpack.Encoder().encode
 

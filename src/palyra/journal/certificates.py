@@ -37,6 +37,11 @@ def add(tx: Tx, certificate: Certificate) -> bool:
     return True
 
 
+def find(tx: Tx, fingerprint: str) -> Certificate | None:
+    row = tx.one(f"SELECT {_COLUMNS} FROM certificates WHERE fingerprint = :fingerprint", fingerprint=fingerprint)
+    return Certificate(*row) if row else None
+
+
 def workers(tx: Tx) -> list[Certificate]:
     """Workers' certificates that have not expired, also revoked ones."""
     rows = tx.all(
@@ -48,10 +53,9 @@ def workers(tx: Tx) -> list[Certificate]:
 
 def revoke(tx: Tx, fingerprint: str) -> tuple[Certificate, bool]:
     """The certificate, and whether it was good until now."""
-    row = tx.one(f"SELECT {_COLUMNS} FROM certificates WHERE fingerprint = :fingerprint", fingerprint=fingerprint)
-    if row is None or row[1] != "worker":
+    found = find(tx, fingerprint)
+    if found is None or found.purpose != "worker":
         raise NotFound(f"no worker has a certificate {fingerprint[:64]}: see `palyra tls`", fingerprint=fingerprint[:64])
-    found = Certificate(*row)
     if found.revoked_ms:
         return found, False
     tx.run("UPDATE certificates SET revoked_ms = :now WHERE fingerprint = :fingerprint", now=tx.now_ms, fingerprint=fingerprint)

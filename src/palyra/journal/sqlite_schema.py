@@ -746,4 +746,17 @@ MIGRATIONS = (
         "whose answers there are, without going through everybody's decisions",
         ("CREATE INDEX entries_answers ON entries (principal, position) WHERE kind = 'approval.resolved'",),
     ),
+    Migration(
+        18,
+        "the next certificates of workers",
+        (
+            """CREATE TABLE worker_renewals (
+                name TEXT PRIMARY KEY,
+                fingerprint TEXT NOT NULL,
+                request TEXT NOT NULL,
+                certificate TEXT NOT NULL,
+                asked_ms INTEGER NOT NULL
+            ) WITHOUT ROWID""",
+        ),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Workers on other machines, the one-time codes they are enrolled with, and who holds which call.
+"""Workers on other machines, the one-time codes they are enrolled with, their next certificates, and who holds which call.
 
 The rule of a lease: it is taken by compare-and-set, and a call is held by one worker at a time. Its end is written in the step that
 puts the call's result on the tape, or not at all.
@@ -23,7 +23,7 @@ _REMEMBERED_MS = 30 * 86_400_000
 
 
 class WorkerRow(Struct, frozen=True):
-    """One worker. `fingerprint` is the digest of the only certificate that it is let in with."""
+    """One worker. `fingerprint` is the digest of the certificate that it is let in with; a next one may be on its way."""
 
     name: str
     state: WorkerState
@@ -76,7 +76,12 @@ def get(tx: Tx, name: str) -> WorkerRow:
 
 
 def by_fingerprint(tx: Tx, fingerprint: str) -> WorkerRow | None:
-    row = tx.one(f"SELECT {_COLUMNS} FROM workers WHERE fingerprint = :fingerprint", fingerprint=fingerprint)
+    """Whose certificate this is, the one in use or the next one."""
+    row = tx.one(
+        f"""SELECT {_COLUMNS} FROM workers WHERE fingerprint = :fingerprint
+            OR name = (SELECT name FROM worker_renewals WHERE fingerprint = :fingerprint)""",
+        fingerprint=fingerprint,
+    )
     return _row(row) if row else None
 
 
@@ -90,6 +95,7 @@ def admit(tx: Tx, name: str, fingerprint: str) -> None:
         fingerprint=fingerprint,
         now=tx.now_ms,
     )
+    tx.run("DELETE FROM worker_renewals WHERE name = :name", name=name)
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -120,6 +126,49 @@ def set_state(tx: Tx, name: str, state: WorkerState) -> None:
         revoked=tx.now_ms if state == "revoked" else 0,
         name=name,
     )
+
+
+# --- next certificates ------------------------------------------------------------------------------------------------
+
+
+class Renewal(Struct, frozen=True):
+    """A certificate that a worker was given and has not come with yet. `request` is the digest of what it asked with."""
+
+    name: str
+    fingerprint: str
+    request: str
+    certificate: str
+    asked_ms: int
+
+
+def find_renewal(tx: Tx, name: str) -> Renewal | None:
+    row = tx.one("SELECT name, fingerprint, request, certificate, asked_ms FROM worker_renewals WHERE name = :name", name=name)
+    return Renewal(*row) if row else None
+
+
+def keep_renewal(tx: Tx, renewal: Renewal) -> None:
+    tx.run("DELETE FROM worker_renewals WHERE name = :name", name=renewal.name)
+    tx.run(
+        """INSERT INTO worker_renewals (name, fingerprint, request, certificate, asked_ms)
+        VALUES (:name, :fingerprint, :request, :certificate, :asked_ms)""",
+        **msgspec.structs.asdict(renewal),
+    )
+
+
+def renewed(tx: Tx, name: str, fingerprint: str) -> None:
+    """From now on it is known by its next certificate."""
+    tx.run("UPDATE workers SET fingerprint = :fingerprint WHERE name = :name", fingerprint=fingerprint, name=name)
+    tx.run("DELETE FROM worker_renewals WHERE name = :name", name=name)
+
+
+def certificates_of(tx: Tx, fingerprint: str) -> tuple[str, ...]:
+    """Both certificates of the worker that one of them is of; the one that was given first."""
+    row = tx.one(
+        """SELECT workers.fingerprint, worker_renewals.fingerprint FROM workers JOIN worker_renewals USING (name)
+            WHERE workers.fingerprint = :fingerprint OR worker_renewals.fingerprint = :fingerprint""",
+        fingerprint=fingerprint,
+    )
+    return (fingerprint, *(str(each) for each in row if each != fingerprint)) if row else (fingerprint,)
 
 
 # --- codes ------------------------------------------------------------------------------------------------------------

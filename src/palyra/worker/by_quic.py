@@ -26,7 +26,7 @@ class Dialled(StreamCarrier):
             self._transport.close()
 
 
-async def dial(home: Home, host: str, port: int) -> Line:
+async def dial(home: Home, host: str, port: int, *, older: bool = False) -> Line:
     """A line to whoever has a certificate of our authority, on which the daemon knows who we are."""
     carrier = await _connected(settings_for(home), host, port)
     line = Line(carrier)
@@ -34,8 +34,8 @@ async def dial(home: Home, host: str, port: int) -> Line:
         said = await line.ask(AskChallenge())
         if not isinstance(said, Challenge):
             raise Unavailable(f"{host}:{port} does not speak the worker protocol")
-        signature = proving.sign(home.key.read_bytes(), challenge(said.nonce))
-        line.post(Prove(certificate=home.certificate.read_text(), signature=signature))
+        pair = home.pair(older=older)
+        line.post(Prove(certificate=pair.certificate.decode(), signature=proving.sign(pair.key, challenge(said.nonce))))
     except BaseException:
         line.close()
         raise

@@ -85,9 +85,9 @@ def trusting(authority: str) -> ssl.SSLContext:
     return context
 
 
-def of(home: Home) -> ssl.SSLContext:
+def of(home: Home, *, older: bool = False) -> ssl.SSLContext:
     context = trusting(home.authority.read_text())
-    context.load_cert_chain(home.certificate, home.key)
+    home.show(context, older=older)
     return context
 
 

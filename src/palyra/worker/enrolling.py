@@ -6,7 +6,8 @@ import time
 from palyra.domain import ids
 from palyra.domain.errors import InvalidInput
 from palyra.domain.workers import Enrol, Enrolled
-from palyra.worker import dialling, home
+from palyra.runtime.tls.pair import Pair
+from palyra.worker import dialling
 from palyra.worker.home import Home, Identity
 
 
@@ -26,9 +27,7 @@ async def enrol(folder: Home, address: str, code: str, fingerprint: str) -> Iden
             line.close()
         if not isinstance(said, Enrolled):
             raise InvalidInput(f"{address} does not speak the worker protocol")
-        home.write(folder.key, request.key)
-        home.write(folder.authority, authority.encode())
-        home.write(folder.certificate, said.certificate.encode())
+        folder.begin(authority, Pair(said.certificate.encode(), request.key))
         # A new worker knows nothing of calls that an older one here was given.
         for path in (folder.state / "calls").iterdir():
             path.unlink()

@@ -5,6 +5,7 @@ What belongs to the worker lies in `state`, for its user alone; no command that 
 
 import fcntl
 import os
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import ConfigInvalid, Conflict, NotFound
+from palyra.runtime.tls.pair import Pair, split
 
 _UNUSED_S = 30 * 86_400
 
@@ -35,12 +37,19 @@ class Home:
         self.work = folder / "work"
 
     @property
-    def key(self) -> Path:
-        return self.state / "key.pem"
+    def certificate(self) -> Path:
+        """With its key, in one file: they are there together or not at all."""
+        return self.state / "certificate.pem"
 
     @property
-    def certificate(self) -> Path:
-        return self.state / "certificate.pem"
+    def renewed(self) -> Path:
+        """The next certificate with its key, until the daemon has taken it."""
+        return self.state / "renewed.pem"
+
+    @property
+    def asked(self) -> Path:
+        """The key for which a certificate was asked, and the request."""
+        return self.state / "renewal.json"
 
     @property
     def authority(self) -> Path:
@@ -61,6 +70,42 @@ class Home:
 
     def keep(self, identity: Identity) -> None:
         write(self.state / "worker.json", msgspec.json.encode(identity))
+
+    def show(self, context: ssl.SSLContext, *, older: bool = False) -> None:
+        """Have a connection show who we are."""
+        path = self._shown(older=older)
+        context.load_cert_chain(path, None if split(path) else self._key)
+
+    def pair(self, *, older: bool = False) -> Pair:
+        path = self._shown(older=older)
+        return split(path) or Pair(path.read_bytes(), self._key.read_bytes())
+
+    def settle(self, *, older: bool) -> None:
+        """The daemon has taken what we showed: of two certificates the other is over."""
+        if not self.renewed.exists():
+            return
+        if older:
+            self.renewed.unlink()
+        else:
+            os.replace(self.renewed, self.certificate)
+            self._key.unlink(missing_ok=True)
+        _sync(self.state)
+
+    def begin(self, authority: str, pair: Pair) -> None:
+        """A new enrolment, in place of what was here."""
+        for path in (self.renewed, self.asked):
+            path.unlink(missing_ok=True)
+        write(self.authority, authority.encode())
+        write(self.certificate, pair.together)
+        self._key.unlink(missing_ok=True)
+
+    def _shown(self, *, older: bool) -> Path:
+        return self.certificate if older or not self.renewed.exists() else self.renewed
+
+    @property
+    def _key(self) -> Path:
+        """Of a folder from before keys and certificates were kept together."""
+        return self.state / "key.pem"
 
     def session(self, session_id: str) -> str:
         """The folder of a session; it stays for the next call of the same one."""
@@ -99,8 +144,12 @@ def write(path: Path, content: bytes) -> None:
     finally:
         os.close(descriptor)
     os.replace(part, path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

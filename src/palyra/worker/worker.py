@@ -10,6 +10,7 @@ import platform
 import ssl
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, assert_never
 
 import palyra
@@ -32,6 +33,7 @@ from palyra.domain.workers import (
     Piece,
     Progress,
     Refused,
+    Renewed,
     RollBack,
     RolledBack,
     Settled,
@@ -39,7 +41,7 @@ from palyra.domain.workers import (
     Welcome,
 )
 from palyra.runtime.clock import Clock
-from palyra.worker import dialling
+from palyra.worker import dialling, renewing
 from palyra.worker.contents import Contents
 from palyra.worker.dialling import Line
 from palyra.worker.doing import Doing
@@ -81,6 +83,9 @@ class Worker:
         self._answered_ms = self._clock.ticks_ms()
         self._alone: asyncio.Task[None] | None = None
         self._welcomed = False
+        # Show the certificate from before a renewal: the daemon may not know the next one.
+        self._older = False
+        self._renewing: asyncio.Task[None] | None = None
         self._said = ""
         self._leaving = asyncio.Event()
         self._changed = asyncio.Event()
@@ -136,14 +141,15 @@ class Worker:
             self._welcomed = False
             try:
                 await self._connection()
+            except Unauthenticated as error:
+                if self._older or not self._home.renewed.exists():
+                    raise
+                # A daemon that was restored from a backup may know the one before and not the next.
+                self._older = True
+                self._trouble(error.message)
             except (Unavailable, InvalidInput) as error:
                 self._trouble(error.message)
-            except (OSError, ssl.SSLError) as error:
-                if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
-                    raise Unauthenticated(
-                        f"the daemon does not take this worker's certificate ({(error.reason or '').lower().replace('_', ' ')}): "
-                        "enrol it anew"
-                    ) from None
+            except OSError as error:
                 self._trouble(f"the connection broke: {error}")
             wait_ms = _FIRST_MS if self._welcomed else min(wait_ms * 2, _LONGEST_MS)
             await self._clock.sleep(round(wait_ms * (0.5 + self._clock.chance() / 2)))
@@ -160,6 +166,8 @@ class Worker:
                 raise _FINAL.get(said.code, Unavailable)(said.message)
             if not isinstance(said, Welcome):
                 return
+            await everyday.do(partial(self._home.settle, older=self._older))
+            self._older = False
             self._welcome(line, said)
             beating = asyncio.create_task(self._beat(line))
             while (said := await line.receive()) is not None:
@@ -168,9 +176,16 @@ class Worker:
                 self._hear(line, said)
         except TimeoutError:
             self._trouble("the daemon did not answer the greeting")
+        except ssl.SSLError as error:
+            if "ALERT" not in (error.reason or ""):
+                raise
+            why = (error.reason or "").lower().replace("_", " ")
+            raise Unauthenticated(f"the daemon does not take this worker's certificate ({why}): enrol it anew") from None
         finally:
             if beating is not None:
                 beating.cancel()
+            if self._renewing is not None:
+                self._renewing.cancel()
             if self._line is line:
                 self._line = None
                 self._lacking.clear()
@@ -188,10 +203,10 @@ class Worker:
     async def _dial(self) -> Line:
         host, port = self._identity.host, self._identity.port
         if not self._quic:
-            return await dialling.dial(host, port, dialling.of(self._home))
+            return await dialling.dial(host, port, dialling.of(self._home, older=self._older))
         from palyra.worker import by_quic
 
-        return await by_quic.dial(self._home, host, port)
+        return await by_quic.dial(self._home, host, port, older=self._older)
 
     async def _hello(self) -> Hello:
         return Hello(
@@ -215,6 +230,8 @@ class Worker:
         draining = "; it is being drained and gets nothing new" if said.draining else ""
         self._said = ""
         self._say(f"connected as {said.name}{draining}")
+        if said.renew_in_ms is not None:
+            self._renewing = asyncio.create_task(renewing.ask(line, self._home, self._clock, said.renew_in_ms))
         for finished in self._records.results():
             line.post(finished)
         if self._leaving.is_set():
@@ -260,6 +277,8 @@ class Worker:
                 self._spawn(self._send(line, digest))
             case RollBack():
                 self._spawn(self._roll_back(said))
+            case Renewed():
+                self._spawn(self._renewed(line, said))
             case Drain(on=on):
                 self._say("being drained: what runs goes on, nothing new comes" if on else "used again")
             case Welcome() | Authority() | Challenge() | Enrolled() | Refused():
@@ -336,6 +355,19 @@ class Worker:
             self._post(RolledBack(call_id=said.call_id, conflict=error.message[:200]))
             return
         self._post(RolledBack(call_id=said.call_id, changes=changes))
+
+    async def _renewed(self, line: Line, said: Renewed) -> None:
+        if not await renewing.take(self._home, said):
+            return
+        if self._renewing is not None:
+            self._renewing.cancel()
+        # The daemon holds on to the old one until we come with the new one: when there is nothing to disturb.
+        while self._calls or self._records.kept():
+            self._changed.clear()
+            await self._changed.wait()
+        if self._line is line:
+            self._say("got a new certificate: connecting with it")
+            line.close()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         async def quietly() -> None:

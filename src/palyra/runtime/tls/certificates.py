@@ -18,7 +18,7 @@ from palyra.domain.errors import ConfigInvalid, InvalidInput, PalyraError, Unaut
 from palyra.domain.events import AdminChanged
 from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE, check_principal
-from palyra.journal import certificates, tape
+from palyra.journal import certificates, tape, workers
 from palyra.journal.certificates import Certificate, Purpose
 from palyra.journal.database import Database, Tx
 from palyra.runtime.clock import Clock
@@ -305,8 +305,13 @@ class Certificates:
         self._keep(path, pair.together)
         return pair
 
-    async def issue_worker(self, by: str, name: str, request: str = "") -> Issued:
-        """A certificate by which a worker is known as `worker:name`. With a signing request, the key is the worker's own."""
+    async def issue_worker(
+        self, by: str, name: str, request: str = "", *, also: Callable[[Tx, Issued], None] = lambda tx, issued: None
+    ) -> Issued:
+        """A certificate by which a worker is known as `worker:name`. With a signing request, the key is the worker's own.
+
+        `also` is done in the step that records it; what it raises is raised, and there is no certificate.
+        """
         from palyra.runtime.tls import authority
 
         check_principal(f"worker:{name}")
@@ -318,14 +323,16 @@ class Certificates:
         info = Certificate(found.fingerprint, "worker", name, self._clock.now_ms(), found.expires_ms)
         details = {"purpose": "worker", "name": name, "expires_ms": found.expires_ms}
         event = AdminChanged(what="certificate", action="issued", subject=found.fingerprint, details=details)
+        issued = Issued(info, made.certificate.decode(), made.key.decode(), above.certificate.decode())
 
         def step(tx: Tx) -> None:
+            also(tx, issued)
             certificates.add(tx, info)
             tape.append(tx, SYSTEM_TAPE, by, [event])
 
         await self._db.write(step)
-        self._workers[info.fingerprint] = info
-        return Issued(info, made.certificate.decode(), made.key.decode(), above.certificate.decode())
+        self._workers.setdefault(info.fingerprint, info)
+        return issued
 
     def worker(self, certificate: bytes) -> Certificate:
         """Whose certificate this is (PEM or DER), or Unauthenticated. That it was signed by us, TLS has checked before."""
@@ -338,23 +345,33 @@ class Certificates:
             raise Unauthenticated(f"the certificate of worker {info.name} has expired: enrol it anew")
         return info
 
+    def find_worker(self, fingerprint: str) -> Certificate | None:
+        return self._workers.get(fingerprint)
+
     def workers(self) -> list[Certificate]:
         return list(self._workers.values())
 
     async def revoke_worker(self, by: str, fingerprint: str) -> Certificate:
-        event = AdminChanged(what="certificate", action="revoked", subject=fingerprint)
+        """It is no longer good, and neither is the one that was asked for with it, or that it was asked for with."""
 
-        def step(tx: Tx) -> Certificate:
-            found, was_good = certificates.revoke(tx, fingerprint)
-            if was_good:
-                tape.append(tx, SYSTEM_TAPE, by, [event])
-            return found
+        def step(tx: Tx) -> list[Certificate]:
+            revoked = []
+            for each in workers.certificates_of(tx, fingerprint):
+                found, was_good = certificates.revoke(tx, each)
+                if was_good:
+                    tape.append(tx, SYSTEM_TAPE, by, [AdminChanged(what="certificate", action="revoked", subject=each)])
+                revoked.append(found)
+            return revoked
 
         revoked = await self._db.write(step)
-        self._workers[fingerprint] = revoked
+        self.retire(*revoked)
         for told in self.on_revoked:
-            told(revoked)
-        return revoked
+            told(revoked[0])
+        return revoked[0]
+
+    def retire(self, *revoked: Certificate) -> None:
+        """These are revoked, and that is durable."""
+        self._workers.update((each.fingerprint, each) for each in revoked)
 
     async def trust(self) -> bytes:
         """The authority's certificate, PEM: what workers' certificates are checked against, and what others import."""

@@ -23,6 +23,7 @@ from palyra.runtime.tls.certificates import Certificates
 from palyra.runtime.tls.pair import fingerprint_of
 from palyra.runtime.workers.presence import Presence
 from palyra.runtime.workers.refusals import Refusals
+from palyra.runtime.workers.renewals import Renewals
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 LENGTH = 16
@@ -86,12 +87,21 @@ class Redeemed(Struct, frozen=True):
 
 
 class Desk:
-    def __init__(self, db: Database, clock: Clock, certificates: Certificates, presence: Presence, refusals: Refusals) -> None:
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        certificates: Certificates,
+        presence: Presence,
+        refusals: Refusals,
+        renewals: Renewals,
+    ) -> None:
         self._db = db
         self._clock = clock
         self._certificates = certificates
         self._presence = presence
         self._refusals = refusals
+        self._renewals = renewals
         self._wrong: dict[str, tuple[int, int]] = {}
         # Where workers connect; 0 while nothing listens for them.
         self.port = 0
@@ -202,7 +212,7 @@ class Desk:
         if row is None or row.state == "revoked":
             self._refusals.note("revoked", worker=info.name, address=address)
             raise Unauthenticated(f"{info.name} is no worker of this daemon any more: enrol it anew, if it is still yours")
-        return row
+        return row if row.fingerprint == info.fingerprint else await self._renewals.confirm(info.fingerprint)
 
     def _locked(self, address: str) -> None:
         count, until = self._wrong.get(address, (0, 0))
@@ -228,7 +238,7 @@ class Desk:
         station = self._presence.stations.get(row.name)
         link = station.link if station else None
         held = sorted(station.held.values(), key=lambda each: each.since_ms) if station else []
-        info = next((each for each in self._certificates.workers() if each.fingerprint == row.fingerprint), None)
+        info = self._certificates.find_worker(row.fingerprint)
         return WorkerShown(
             name=row.name,
             state=row.state,

@@ -1,10 +1,11 @@
 """What a connected worker says, and what is done about it. Nothing that it says is believed about calls that it does not hold."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import assert_never
 
-from palyra.domain.errors import Forbidden, InvalidInput
+from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.domain.workers import (
     MOST_FILE_BYTES,
     AskAuthority,
@@ -19,6 +20,8 @@ from palyra.domain.workers import (
     Piece,
     Progress,
     Prove,
+    Renew,
+    Renewed,
     RolledBack,
     Settled,
     Up,
@@ -29,12 +32,16 @@ from palyra.journal.database import Database
 from palyra.runtime.clock import Clock
 from palyra.runtime.workers.presence import Presence
 from palyra.runtime.workers.refusals import Refusals
+from palyra.runtime.workers.renewals import Renewals
 from palyra.runtime.workers.station import Held, Link, Station
+
+log = logging.getLogger("palyra.workers")
 
 
 class Hearing:
-    def __init__(self, db: Database, clock: Clock, presence: Presence, refusals: Refusals) -> None:
+    def __init__(self, db: Database, clock: Clock, presence: Presence, refusals: Refusals, renewals: Renewals) -> None:
         self._db = db
+        self._renewals = renewals
         self._clock = clock
         self._presence = presence
         self._refusals = refusals
@@ -63,6 +70,8 @@ class Hearing:
                 rolling = station.rolling.get(said.call_id)
                 if rolling is not None and not rolling.done():
                     rolling.set_result(said)
+            case Renew(request=request):
+                link.post(await self._renewed(station, request))
             case Leaving():
                 station.leaving = True
                 station.tell()
@@ -94,6 +103,14 @@ class Hearing:
             self._refusals.note("not_its_call", worker=station.name, address=link.address, call_id=call_id, detail=detail)
             raise Forbidden("this call is another worker's")
         return None
+
+    async def _renewed(self, station: Station, request: str) -> Renewed:
+        try:
+            return Renewed(certificate=await self._renewals.sign(station.name, station.fingerprint, request))
+        except PalyraError as error:
+            # Its link is as good as before: it works on, and asks again.
+            log.warning("worker %s got no new certificate: %s", station.name, error.message)
+            return Renewed(refused=error.message[:2_000])
 
     def _ship(self, station: Station, link: Link, said: Need) -> None:
         held = station.held.get(said.call_id)

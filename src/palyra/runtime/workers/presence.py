@@ -32,6 +32,8 @@ class Presence:
         self.stations: dict[str, Station] = {}
         # Told of a worker whose tools may be others now.
         self.on_offer: Callable[[WorkerRow], None] = lambda row: None
+        # When a worker should ask for its next certificate.
+        self.renew_in_ms: Callable[[WorkerRow], int | None] = lambda row: None
         # Told when a link is gone: the rows of workers do not know of links.
         self.on_change: Callable[[], None] = lambda: None
         self.halting = False
@@ -95,6 +97,7 @@ class Presence:
         was_away = not station.present
         station.present, station.leaving = True, False
         station.hello, station.heard_ms = hello, self._clock.ticks_ms()
+        station.fingerprint = row.fingerprint
         offer = workers.Offer(
             instance=hello.instance,
             version=hello.version,
@@ -114,7 +117,8 @@ class Presence:
         now = await self._db.write(step)
         if station.link is not link:
             raise Unavailable("another connection of this worker came meanwhile")
-        link.post(Welcome(name=row.name, lease_ms=self.lease_ms, draining=station.draining))
+        renew_in_ms = self.renew_in_ms(row)
+        link.post(Welcome(name=row.name, lease_ms=self.lease_ms, draining=station.draining, renew_in_ms=renew_in_ms))
         self.on_offer(now)
         await self._compare(station, hello.calls)
         self.watch(station)

@@ -74,6 +74,8 @@ class Station:
         self.name = name
         self.link: Link | None = None
         self.hello: Hello | None = None
+        # Of the certificate that its link was opened with.
+        self.fingerprint = ""
         self.present = False
         self.draining = False
         self.leaving = False

@@ -14,11 +14,13 @@ from palyra.runtime.workers.desk import Desk, WorkerShown
 from palyra.runtime.workers.hearing import Hearing
 from palyra.runtime.workers.presence import Presence
 from palyra.runtime.workers.refusals import Refusals
+from palyra.runtime.workers.renewals import Renewals
 from palyra.tools import remote
 from palyra.tools.catalogue import Catalogue, TypedTool
 from palyra.tools.paths import Fence
 
-_EXPIRES_SOON_MS = 30 * 86_400_000
+_DAY_MS = 86_400_000
+_EXPIRES_SOON_MS = 30 * _DAY_MS
 
 
 class Workers:
@@ -34,8 +36,10 @@ class Workers:
         self.refusals = Refusals(db, clock)
         self.presence = Presence(db, clock, self.refusals, lease_ms=lease_ms)
         self.crew = Crew(db, clock, self.presence)
-        self.hearing = Hearing(db, clock, self.presence, self.refusals)
-        self.desk = Desk(db, clock, certificates, self.presence, self.refusals)
+        renewals = Renewals(db, clock, certificates)
+        self.presence.renew_in_ms = renewals.due_in_ms
+        self.hearing = Hearing(db, clock, self.presence, self.refusals, renewals)
+        self.desk = Desk(db, clock, certificates, self.presence, self.refusals, renewals)
         self.presence.on_offer = self.desk.on_change = self._offer
         certificates.on_revoked.append(self._revoked)
 
@@ -79,13 +83,18 @@ class Workers:
         about, title = f"worker:{shown.name}", f"worker {shown.name}"
         if shown.state == "revoked":
             return
-        soon = shown.certificate_expires_ms - self._clock.now_ms() < _EXPIRES_SOON_MS
-        if not shown.connected:
-            fix = "start `palyra worker run` on its machine, or `palyra workers revoke` it"
-            yield Check(id=about, title=title, state="warn", detail="not connected", fix=fix)
-        elif soon:
+        left_ms = shown.certificate_expires_ms - self._clock.now_ms()
+        ends = f"its certificate ends in {left_ms // _DAY_MS} days" if left_ms < _EXPIRES_SOON_MS else ""
+        if left_ms <= 0:
             fix = f"palyra workers revoke {shown.name}, then enrol it anew"
-            yield Check(id=about, title=title, state="warn", detail="its certificate expires within a month", fix=fix)
+            yield Check(id=about, title=title, state="warn", detail="its certificate has expired", fix=fix)
+        elif not shown.connected:
+            fix = "start `palyra worker run` on its machine, or `palyra workers revoke` it"
+            detail = f"not connected, and {ends}; it gets its next one when it connects" if ends else "not connected"
+            yield Check(id=about, title=title, state="warn", detail=detail, fix=fix)
+        elif ends:
+            fix = f"look at its worker.log and install the same palyra there; or revoke {shown.name} and enrol it anew"
+            yield Check(id=about, title=title, state="warn", detail=f"{ends} and was not renewed", fix=fix)
         else:
             how = ", being drained" if shown.state == "draining" else ""
             detail = f"connected, tier {shown.tier}, {len(shown.running)} of {shown.slots} places busy{how}"
