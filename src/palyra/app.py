@@ -372,7 +372,7 @@ async def start(
         runs=runs,
         answers=answers,
         gateway=gateway,
-        callers=Callers(db, gateway, sessions, enclosures.attachments, redactor),
+        callers=Callers(db, gateway, sessions, enclosures, redactor),
         retention=retention,
         children=children,
         tasks=tasks,

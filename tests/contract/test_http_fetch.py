@@ -104,6 +104,15 @@ def test_a_binary_file_is_described_not_shown() -> None:
     assert "PNG\r" not in result.text
 
 
+def test_an_image_is_shown_and_what_only_begins_like_one_is_text() -> None:
+    gif = b"GIF89a\x02\x00\x03\x00" + bytes(20)
+    result, _ = fetched({"/": answer(gif, content_type="image/png")})
+    assert result.images == ("data:image/gif;base64," + base64.b64encode(gif).decode(),)
+    assert result.text.endswith("; an image]")
+    result, _ = fetched({"/": answer(b"GIF89a is what such a file begins with", content_type="text/plain")})
+    assert (result.images, result.text.endswith("begins with")) == ((), True)
+
+
 def test_a_pdf_comes_back_as_its_text() -> None:
     result, _ = fetched({"/": answer(_pdf("Hello from a PDF"), content_type="application/pdf")})
     assert result.outcome == "ok"

@@ -12,15 +12,17 @@ from importlib.util import find_spec
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import hands, ids
+from palyra.domain import hands, ids, labels
 from palyra.domain.errors import Conflict, InvalidInput, Unavailable
 from palyra.domain.events import ClientTool, Earlier, Given, Wanted
+from palyra.domain.labels import Label
 from palyra.domain.redaction import Redactor
 from palyra.journal import runs
 from palyra.journal.database import Database, Tx
 from palyra.journal.runs import RunRow
 from palyra.runtime import client_calls, wishes
-from palyra.runtime.attachments import Attaching, Attachments
+from palyra.runtime.attachments import MOST, Attaching
+from palyra.runtime.enclosures import Enclosures
 from palyra.runtime.gateway import Gateway, Said, Submission, Submitted
 from palyra.runtime.session_verbs import Resolve, Sessions
 
@@ -41,13 +43,14 @@ class CallName(Struct, frozen=True):
 class Asked(Struct, frozen=True, kw_only=True):
     """`session`: the id or key of one; `user`: a name of the program's own that stands for one; `previous`: the run to go on from.
 
-    `results` are texts by call, of calls of one run. `key` makes asking again the same question.
+    A file that is no bytes is the address of an image. `results` are texts by call, of calls of one run. `key` makes asking again
+    the same question.
     """
 
     text: str = ""
     instructions: str = ""
     earlier: tuple[Earlier, ...] = ()
-    files: tuple[tuple[str, bytes], ...] = ()
+    files: tuple[tuple[str, bytes | str], ...] = ()
     results: Mapping[CallName, str] = {}
     offered: tuple[ClientTool, ...] = ()
     wanted: Wanted | None = None
@@ -68,11 +71,11 @@ class Begun(Struct, frozen=True):
 
 
 class Callers:
-    def __init__(self, db: Database, gateway: Gateway, sessions: Sessions, attachments: Attachments, redactor: Redactor) -> None:
+    def __init__(self, db: Database, gateway: Gateway, sessions: Sessions, enclosures: Enclosures, redactor: Redactor) -> None:
         self._db = db
         self._gateway = gateway
         self._sessions = sessions
-        self._attachments = attachments
+        self._enclosures = enclosures
         self._redactor = redactor
 
     async def begin(self, principal: str, asked: Asked) -> Begun:
@@ -124,10 +127,9 @@ class Callers:
     async def _submit(
         self, principal: str, asked: Asked, session_id: str, submission_id: str, said: Said, mode: str = ""
     ) -> Submitted:
-        attached = [
-            Attaching(artifact=(await self._attachments.keep(principal, session_id, name, data)).artifact, name=name)
-            for name, data in asked.files
-        ]
+        brought, files = await self._fetched(principal, session_id, asked.files)
+        keep = self._enclosures.attachments.keep
+        attached = [Attaching(artifact=(await keep(principal, session_id, name, data)).artifact, name=name) for name, data in files]
         submission = Submission(
             text=asked.text.strip() or _SEEN,
             run_id=submission_id,
@@ -136,7 +138,19 @@ class Callers:
             origin="api",
             attachments=tuple(attached),
         )
-        return await self._gateway.submit(principal, session_id, submission, said=said)
+        return await self._gateway.submit(principal, session_id, submission, brought=brought, said=said)
+
+    async def _fetched(
+        self, principal: str, session_id: str, files: tuple[tuple[str, bytes | str], ...]
+    ) -> tuple[Label, list[tuple[str, bytes]]]:
+        """All files as their bytes, and the label of what came over the network."""
+        if len(files) > MOST:
+            raise InvalidInput(f"a message may have {MOST} files, and this one has {len(files)}", limit=MOST)
+        urls = [data for _, data in files if isinstance(data, str)]
+        found = await self._enclosures.references.pictures(principal, session_id, urls) if urls else []
+        coming = iter(found)
+        named = [(name, next(coming)[0] if isinstance(data, str) else data) for name, data in files]
+        return labels.join([label for _, label in found]), named
 
     async def _given(self, asked: Asked, *, fresh: bool) -> Given | None:
         earlier = asked.earlier if fresh else ()

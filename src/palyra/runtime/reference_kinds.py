@@ -6,6 +6,7 @@ One function for each kind, over the tool that a model would use. Raises one of 
 import os
 import re
 import shlex
+from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Literal
@@ -184,12 +185,22 @@ class Kinds:
     # --- the web, memory, runs ----------------------------------------------------------------------------------------
 
     async def _url(self, at: Situation, target: str) -> Whole:
+        fetched = await self._fetched(at, target)
+        return Whole(text=fetched.text, label=fetched.label, size=len(fetched.text), paged=True)
+
+    async def _fetched(self, at: Situation, url: str) -> ToolResult:
         try:
-            fetched = await self._hand.read(at, "http.fetch", {"url": target})
+            return await self._hand.read(at, "http.fetch", {"url": url})
         except Failed as error:
             # The first lines say what happened; behind them comes the page that says sorry.
             raise InvalidInput("; ".join(error.message.split("\n\n")[0].splitlines()[:2])[:500]) from error
-        return Whole(text=fetched.text, label=fetched.label, size=len(fetched.text), paged=True)
+
+    async def picture(self, at: Situation, url: str) -> tuple[bytes, Label]:
+        """An image by its address, as its bytes."""
+        fetched = await self._fetched(at, url)
+        if not fetched.images:
+            raise InvalidInput(f"there is no image that can be taken: {fetched.text.splitlines()[0][:300]}")
+        return b64decode(fetched.images[0].partition(",")[2]), fetched.label
 
     async def _memory(self, at: Situation, target: str) -> Whole:
         found = await self._hand.read(at, "memory.search", {"query": target})

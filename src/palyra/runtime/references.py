@@ -120,6 +120,21 @@ class References:
             errors=errors,
         )
 
+    async def pictures(self, principal: str, session_id: str, urls: Sequence[str]) -> list[tuple[bytes, Label]]:
+        """Images by their addresses, each fetched under policy by the tool that a model would use. All of them, or an error."""
+        at = await self._situation(principal, session_id, "api")
+
+        async def one(url: str) -> tuple[bytes, Label]:
+            try:
+                return await self.kinds.picture(at, url)
+            except Unavailable:
+                raise
+            except PalyraError as error:
+                redact = self._redactor.redact
+                raise InvalidInput(f"{redact(url[:200])}: {redact(error.message)}; nothing was sent") from error
+
+        return await asyncio.gather(*(one(url) for url in urls))
+
     async def names(self, principal: str, session_id: str, prefix: str, most: int) -> list[str]:
         """Paths of the session's workspace that begin so. What may not be looked at has no names."""
         at = await self._situation(principal, session_id, "interactive")

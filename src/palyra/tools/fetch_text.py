@@ -1,11 +1,13 @@
-"""What came over the network as text for a model: decoded, HTML made readable, PDF read, anything else only described."""
+"""What came over the network as text for a model: decoded, HTML and PDF made readable, images as such, anything else described."""
 
 import codecs
 import re
+from base64 import b64encode
 from hashlib import sha256
 
 from msgspec import Struct
 
+from palyra.domain.pictures import shape
 from palyra.tools import fetch_pdf, work
 from palyra.tools.fetch_prose import prose, visible
 from palyra.tools.net.exchange import Response
@@ -19,6 +21,8 @@ _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", 
 _LOOKS_HTML = re.compile(r"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 # Bytes that no encoding of text with one byte for a letter uses.
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+# Types that servers give to what they do not know.
+_ANYTHING = ("", "application/octet-stream", "binary/octet-stream")
 _HTML = ("text/html", "application/xhtml+xml")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # Encodings by name that are no encodings of text, or that turn bytes into arbitrary objects' worth of trouble.
@@ -32,6 +36,8 @@ class Reading(Struct, frozen=True):
     media_type: str
     title: str = ""
     notes: tuple[str, ...] = ()
+    # As data URLs, for a model that can see.
+    images: tuple[str, ...] = ()
 
 
 async def read(response: Response, url: Url, *, raw: bool = False) -> Reading:
@@ -42,6 +48,10 @@ async def read(response: Response, url: Url, *, raw: bool = False) -> Reading:
         return Reading("", media_type)
     if media_type == "application/pdf" or response.body.startswith(b"%PDF-"):
         return await _pdf(response)
+    if media_type in _ANYTHING or media_type.startswith("image/"):
+        seen = None if response.cut else shape(response.body)
+        if seen is not None:
+            return _pictured(response, seen.media_type)
     if not _textual(media_type, response.body):
         return _described(response, media_type)
     text, charset = decode(response.body, declared)
@@ -54,15 +64,20 @@ async def read(response: Response, url: Url, *, raw: bool = False) -> Reading:
 
 async def _pdf(response: Response) -> Reading:
     if response.cut:
-        return _described(response, "application/pdf", "it is too large to be read")
+        return _described(response, "application/pdf", "it is too large to be read, so it is not shown")
     text = await fetch_pdf.text_of(response.body)
     return Reading(visible(text), "application/pdf", notes=("text of a PDF",))
 
 
-def _described(response: Response, media_type: str, why: str = "it is not text") -> Reading:
+def _described(response: Response, media_type: str, why: str = "it is not text, so it is not shown") -> Reading:
     size = f"more than {len(response.body):,}" if response.cut else f"{len(response.body):,}"
     digest = "" if response.cut else f", sha256 {sha256(response.body).hexdigest()}"
-    return Reading(f"[{media_type or 'unknown type'}, {size} bytes{digest}; {why}, so it is not shown]", media_type)
+    return Reading(f"[{media_type or 'unknown type'}, {size} bytes{digest}; {why}]", media_type)
+
+
+def _pictured(response: Response, media_type: str) -> Reading:
+    described = _described(response, media_type, "an image")
+    return Reading(described.text, media_type, images=(f"data:{media_type};base64,{b64encode(response.body).decode()}",))
 
 
 def _sniffed(body: bytes) -> str:

@@ -253,7 +253,8 @@ def _result(request: Request, fetched: Fetched, reading: "Reading") -> ToolResul
     shown = response.headers if request.method == "HEAD" else {k: v for k, v in response.headers.items() if k in _SHOWN_HEADERS}
     head += [f"{name}: {hosts.shown(value, 300)}" for name, value in list(shown.items())[:50] if name != "set-cookie"]
     text = "\n".join(head) + (f"\n\n{reading.text}" if reading.text else "")
-    return ToolResult(outcome="ok" if response.status < 400 else "error", text=text, data=data, label=label)
+    outcome: Literal["ok", "error"] = "ok" if response.status < 400 else "error"
+    return ToolResult(outcome=outcome, text=text, data=data, images=reading.images, label=label)
 
 
 def _first_line(request: Request, fetched: Fetched, reading: "Reading") -> str:

@@ -33,6 +33,7 @@ _RESPONSE = "resp_"
 _NAMED = re.compile(r"resp_([0-9A-Z]{26})([0-9a-f]{1,12})")
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "application/pdf": "pdf"}
+_ADDRESS = re.compile(r"https?://[^\s]{1,2000}\Z", re.IGNORECASE)
 _FIELD = re.compile(rb"[!-~]{1,200}")
 
 
@@ -141,7 +142,7 @@ class _Read:
         self.instructions: list[str] = []
         self.earlier: list[Earlier] = []
         self.text: list[str] = []
-        self.files: list[tuple[str, bytes]] = []
+        self.files: list[tuple[str, bytes | str]] = []
         self.results: dict[CallName, str] = {}
 
     @classmethod
@@ -209,10 +210,12 @@ def _text(content: Content) -> str:
     return "\n".join(filter(None, (part.text or part.refusal if part.type in (*_TEXTS, "refusal") else "" for part in content)))
 
 
-def _file(part: ContentPart, number: int) -> tuple[str, bytes]:
+def _file(part: ContentPart, number: int) -> tuple[str, bytes | str]:
     match part.type:
         case "image_url" | "input_image":
             url = part.image_url.url if isinstance(part.image_url, ImageUrl) else part.image_url or ""
+            if _ADDRESS.match(url):
+                return f"image-{number}", url
             return _data(url, f"image-{number}", "")
         case "file" if part.file is not None:
             return _data(part.file.file_data, f"file-{number}", part.file.filename)
@@ -222,11 +225,11 @@ def _file(part: ContentPart, number: int) -> tuple[str, bytes]:
 
 
 def _data(url: str, stem: str, name: str) -> tuple[str, bytes]:
-    """A file from a data: URL. Nothing is fetched for a caller: what is elsewhere, the agent's tools can fetch under policy."""
+    """A file from a data: URL."""
     head, comma, encoded = url.partition(",")
     media, _, coding = head.removeprefix("data:").partition(";")
     if not head.startswith("data:") or not comma or coding.rpartition(";")[2] != "base64":
-        raise InvalidInput("images and files are sent along: give them as data:TYPE;base64,… instead of an address or an id")
+        raise InvalidInput("files are sent along: give them as data:TYPE;base64,…, and images as that or by an http(s) address")
     try:
         data = b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as error:
