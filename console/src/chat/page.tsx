@@ -83,7 +83,7 @@ function Fresh(): VNode {
       <Empty>
         <h1>What should be done?</h1>
         <p>Ask a question or describe a task. Palyra works in <code>{status.value?.workspace || "a folder of yours"}</code> and asks you before it does something that matters.</p>
-        {model?.provider === "demo" && <p class="hint">You are talking to the built-in demo model, which follows simple rules. Add a provider's key for a real one: <a href={href("settings")}>Settings</a>.</p>}
+        {model?.provider === "demo" && <p class="hint">You are talking to the built-in demo model, which follows simple rules: say “hi”, and it tells what it understands. Add a provider's key for a real one: <a href={href("settings")}>Settings</a>.</p>}
         {listed.value && sessions.value.length < 3 && <p class="tour-offer">New here? <a href={href("tour")}>Take the tour</a>: five steps, done for real, in two minutes.</p>}
       </Empty>
       <Composer conversation={undefined} />

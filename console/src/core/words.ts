@@ -1,6 +1,12 @@
 // How numbers, times and names are said.
+import { signal } from "@preact/signals";
+
+// Time passes also when nothing else happens: what says how long ago something was is drawn anew, and nobody is asked.
+const passing = signal(0);
+setInterval(() => { if (!document.hidden) passing.value += 1; }, 20_000);
 
 export function ago(ms: number, now = Date.now()): string {
+  void passing.value;
   const seconds = Math.max(0, Math.round((now - ms) / 1000));
   if (seconds < 60) return "just now";
   if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
@@ -14,8 +20,9 @@ export function when(ms: number): string {
 
 export function lasting(ms: number): string {
   if (ms < 1000) return `${ms} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1).replace(".0", "")} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 export function size(bytes: number): string {
@@ -53,7 +60,25 @@ const SOURCES: Record<string, string> = {
   "fs.list": "list a folder",
   "fs.search": "search files",
   "shell.run": "run a command",
+  "shell.jobs": "look at running commands",
+  "shell.stop": "stop a command",
   "http.fetch": "fetch from the web",
+  "http.post": "send to the web",
+  "browser.open": "open a web page",
+  "browser.read": "read a web page",
+  "browser.click": "click in a web page",
+  "browser.type": "type into a web page",
+  "browser.screenshot": "take a picture of a web page",
+  "memory.search": "search memory",
+  "memory.write": "remember something",
+  "memory.forget": "forget something",
+  "session.search": "search conversations",
+  "schedule.create": "make a schedule",
+  "schedule.list": "list schedules",
+  "schedule.cancel": "cancel a schedule",
+  "artifact.read": "read a stored result",
+  "agent.spawn": "hand work to a subagent",
+  "message.send": "send a message",
 };
 
 export function toolWords(tool: string): string {

@@ -14,6 +14,12 @@ interface Row {
   parts?: ScoreParts;
 }
 const SEARCH_MS = 250;
+const ORIGINS: Record<string, string> = { user: "you said so", tool: "the agent noted it", learned: "learned from a conversation", import: "imported" };
+const EMPTY = {
+  active: "Nothing is remembered yet. What you write above, or tell the agent to remember, is known in all your conversations.",
+  review: "Nothing waits for you. What comes from outside, or reads like an order, is kept here until you say yes.",
+  forgotten: "Nothing was forgotten.",
+};
 
 export function MemoryPage(): VNode {
   const [state, setState] = useState<"active" | "review" | "forgotten">("active");
@@ -41,7 +47,7 @@ export function MemoryPage(): VNode {
     <div class="page">
       <PageHead title="Memory">
         <Choice label="Which" value={state} options={[["active", "Remembered"], ["review", "To be looked at"], ["forgotten", "Forgotten"]]} onChoose={setState} />
-        <input type="search" aria-label="Search memory" placeholder="Search by words or meaning" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+        <input type="search" aria-label="Search memory" placeholder="Search memory" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
       </PageHead>
       <form class="row" onSubmit={(event) => {
         event.preventDefault();
@@ -51,7 +57,7 @@ export function MemoryPage(): VNode {
         <input name="text" aria-label="Something to remember" placeholder="Something to remember" class="grow" /><button type="submit">Remember</button>
       </form>
       <Problem text={error} />
-      {rows && !rows.length && <Empty><p>{query ? "Nothing found. Try other words." : "Nothing here yet."}</p></Empty>}
+      {rows && !rows.length && <Empty><p>{query ? "Nothing found. Try other words." : EMPTY[state]}</p></Empty>}
       <ul class="history">{rows?.map((row) => <Remembered key={row.item.memory_id} row={row} attempt={attempt} />)}</ul>
     </div>
   );
@@ -66,7 +72,7 @@ function Remembered({ row: { item, score, parts }, attempt }: { row: Row; attemp
         : <textarea aria-label="Corrected text" rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)} />}
       <div class="row">
         <Badge>{item.kind}</Badge><Labels label={item.label} />{item.pinned && <Badge tone="good">kept in view</Badge>}
-        <span class="hint">{item.updated_ms ? ago(item.updated_ms) : ""}{item.origin === "user" ? ", told by you" : item.origin ? `, from ${item.origin === "tool" ? "the agent" : item.origin}` : ""}{item.source ? ` (${visible(item.source)})` : ""}</span>
+        <span class="hint">{item.updated_ms ? ago(item.updated_ms) : ""}{item.origin ? `, ${ORIGINS[item.origin] ?? item.origin}` : ""}{item.source ? ` (${visible(item.source)})` : ""}</span>
         {score !== undefined && <span class="hint">fits {score.toFixed(2)}</span>}
       </div>
       {parts && <Score parts={parts} />}
@@ -125,7 +131,7 @@ function Believed({ item }: { item: Item }): VNode {
       <Problem text={error} />
       {found && (
         <dl class="facts">
-          <dt>from</dt><dd>{item.origin === "user" ? "you said so" : item.origin === "tool" ? "the agent noted it" : item.origin === "learned" ? "learned from a conversation" : item.origin === "import" ? "imported" : "unknown"}{item.source ? `: ${visible(item.source)}` : ""}</dd>
+          <dt>from</dt><dd>{ORIGINS[item.origin ?? ""] ?? "unknown"}{item.source ? `: ${visible(item.source)}` : ""}</dd>
           <dt>sure</dt><dd>{((item.confidence_bps ?? 10_000) / 100).toFixed(0)} %</dd>
           <dt>since</dt><dd>{when(item.created_ms ?? 0)}</dd>
           <dt>entries</dt>

@@ -27,9 +27,9 @@ function Choose(): VNode {
   return (
     <div class="page">
       <PageHead title="Timeline" />
-      <p>Everything that happened in a session, entry by entry. Choose one:</p>
+      <p>Everything that happened in a session, entry by entry.{sessions.value.length > 0 && " Choose one:"}</p>
       <ul class="plain-list">{sessions.value.map((each) => <li><a href={href("timeline", each.session_id)}><bdi>{visible(each.title || "Untitled")}</bdi></a></li>)}</ul>
-      {!sessions.value.length && <Empty><p>No sessions yet.</p></Empty>}
+      {!sessions.value.length && <Empty><p>There is none yet. A session begins with what you say <a href={href("chat")}>in the chat</a>.</p></Empty>}
     </div>
   );
 }
