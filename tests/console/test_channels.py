@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests import console_world
 from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
 from tests.console.test_keyboard import press, reach
+from tests.console_quiet import asks_by_itself, open_in_time
 from tests.console_world import Person, serious
 from tests.daemon import DaemonProcess, start
 from tests.webhook_world import SECRET, signed
@@ -300,3 +301,26 @@ def test_somebody_is_admitted_and_a_rule_changed_without_a_mouse(hook: Callable[
     press(page, "Save the rules")
     expect(page.get_by_role("form", name="Rules")).to_contain_text("Changed over the file")
     assert keeper.daemon.get("/v1/channels/hook")["changed"] == {"mention": False}
+
+
+def test_what_happens_on_channels_shows_and_nothing_is_asked_for_until_then(
+    keeper: Person, program: Program, hook: Callable[..., str]
+) -> None:
+    daemon = keeper.daemon
+    rule(daemon, direct="allow")
+    page = open_in_time(keeper, "/#/channels")
+    card = page.get_by_role("list", name="Channels").locator(".card").filter(has_text="hook")
+    expect(card).to_contain_text("0 answered")
+    assert asks_by_itself(page) == []
+    daemon.post("/v1/channels/hook", {"verb": "pause"})
+    expect(card).to_contain_text("paused")
+    daemon.post("/v1/channels/hook", {"verb": "resume"})
+    expect(card).to_contain_text("connected")
+    hook("good morning", "greta", name="Greta")
+    expect(card).to_contain_text("1 answered")
+    page.goto(f"{daemon.url}/#/channels/messages")
+    rows = page.get_by_role("table", name="Messages").locator("tbody").get_by_role("row")
+    expect(rows.filter(has_text="good morning")).to_contain_text("answered")
+    assert asks_by_itself(page) == []
+    hook("good night", "greta", name="Greta")
+    expect(rows.filter(has_text="good night")).to_contain_text("answered")

@@ -21,6 +21,7 @@ from palyra.worker.home import Home
 from tests import console_world
 from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
 from tests.console.test_keyboard import press, reach
+from tests.console_quiet import asks_by_itself, open_in_time
 from tests.console_world import serious
 from tests.daemon import DaemonProcess, start
 from tests.e2e.test_workers_daemon import HELD, LONGEST_S, begin
@@ -181,6 +182,11 @@ def test_a_machine_is_enrolled_seen_at_work_drained_and_revoked(at: At, daemon: 
     expect(page.get_by_role("table", name="Calls").locator(".badge", has_text="done")).to_be_visible()
     expect(page.get_by_role("region", name="Runs there now")).to_contain_text("Nothing.")
     page.get_by_role("button", name="Use it again").click()
+    expect(page.locator(".badge", has_text="connected")).to_be_visible()
+    # A line that is cut is on no tape for as long as the worker may come back.
+    process.kill()
+    expect(page.locator(".badge", has_text="away")).to_be_visible()
+    process = machine.starts(run)
     expect(page.locator(".badge", has_text="connected")).to_be_visible()
     page.get_by_role("button", name="Revoke…").click()
     expect(page.get_by_text("would have to be enrolled anew")).to_be_visible()
@@ -396,3 +402,30 @@ def test_every_view_is_fit_for_everyone_also_on_a_phone(at: At, daemon: DaemonPr
         assert "\u202e" not in page.locator("main").inner_text()
     page.emulate_media(color_scheme="dark")
     assert serious(page) == []
+
+
+def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(
+    browser: Browser, daemon: DaemonProcess, enrolled: str
+) -> None:
+    with console_world.person(browser, daemon) as somebody:
+        page = open_in_time(somebody, "/#/connections/workers")
+        card = page.get_by_role("list", name="Workers").locator(".card").filter(has_text=enrolled)
+        expect(card).to_contain_text("away")
+        assert asks_by_itself(page) == []
+        daemon.post(f"/v1/workers/{enrolled}/drain", {"on": True})
+        expect(card).to_contain_text("draining")
+        page.goto(f"{daemon.url}/#/connections/tokens")
+        rows = page.get_by_role("table", name="Tokens").locator("tbody").get_by_role("row")
+        expect(rows.first).to_be_visible()
+        assert asks_by_itself(page) == []
+        made = daemon.post("/v1/tokens", {"name": "a late one", "scope": "viewer"})
+        late = rows.filter(has_text="a late one")
+        expect(late.locator("td[data-label='Last used']")).to_have_text("never")
+        assert daemon.request("GET", "/v1/status", token=made["token"]).status == 200
+        expect(late.locator("td[data-label='Last used']")).to_contain_text("ago")
+        page.goto(f"{daemon.url}/#/connections/listening")
+        certificate = page.get_by_role("table", name="Certificates of workers").get_by_role("row").filter(has_text=enrolled).last
+        expect(certificate.get_by_role("button", name="Revoke…")).to_be_visible()
+        assert asks_by_itself(page) == []
+        daemon.request("DELETE", f"/v1/workers/{enrolled}")
+        expect(certificate).to_contain_text("revoked")

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.console_health import NEVER_DONE, incident, task
+from tests.console_quiet import asks_by_itself, open_in_time
 from tests.console_world import Person, person, serious
 from tests.daemon import DaemonProcess, start
 
@@ -161,7 +162,7 @@ def recorded(daemon: DaemonProcess) -> list[str]:
     return [change["action"] for change in changes if change["what"] == "task"]
 
 
-def test_a_kind_of_task_is_held_and_begun_again_and_what_changes_elsewhere_shows(somebody: Person) -> None:
+def test_a_kind_of_task_is_held_and_begun_again(somebody: Person) -> None:
     daemon = somebody.daemon
     task(daemon, "queued", kind="test.another")
     page = somebody.log_in("/#/health")
@@ -171,8 +172,29 @@ def test_a_kind_of_task_is_held_and_begun_again_and_what_changes_elsewhere_shows
     assert {each["kind"]: each.get("paused", False) for each in daemon.get("/v1/tasks/kinds")["kinds"]}["test.another"] is True
     row.get_by_role("button", name="Begin again").click()
     expect(row.get_by_role("button", name="Hold")).to_be_visible()
-    task(daemon, "queued", kind="test.another")
-    expect(row.locator("td[data-label='waits']")).to_have_text("2")
+
+
+def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(somebody: Person) -> None:
+    daemon = somebody.daemon
+    waiting = task(daemon, "queued", kind="test.elsewhere")
+    page = open_in_time(somebody, "/#/health")
+    row = page.get_by_role("table", name="Kinds of tasks").get_by_role("row").filter(has_text="test.elsewhere")
+    expect(row.locator("td[data-label='waits']")).to_have_text("1")
+    expect(page.get_by_role("list", name="fine")).to_be_visible()
+    assert asks_by_itself(page) == []
+    daemon.post(f"/v1/tasks/{waiting}", {"verb": "pause"})
+    expect(row.locator("td[data-label='paused']")).to_have_text("1")
+    watchful = page.get_by_role("region", name="When something is wrong")
+    daemon.request("PATCH", "/v1/config", {"changes": {"healing.mode": "disabled"}})
+    expect(watchful).to_contain_text("Nothing is looked at.")
+    daemon.request("PATCH", "/v1/config", {"changes": {"healing.mode": "observe_only"}})
+    expect(watchful).to_contain_text("you are told once")
+    left = spoil(daemon, "later.token")
+    found = page.get_by_role("list", name="Incidents").locator("> li").filter(has_text="this computer")
+    expect(found).to_have_count(1)
+    left.unlink()
+    # Gone by itself: it is over, and the page that was never touched knows it.
+    expect(found).to_have_count(0)
 
 
 def test_everything_is_done_with_the_keyboard_alone(somebody: Person) -> None:

@@ -3,14 +3,14 @@ import type { VNode } from "preact";
 import { get, post } from "../core/api";
 import { href } from "../core/router";
 import { ago, count, visible } from "../core/words";
-import { useFresh } from "../ui/fresh";
-import { useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { useAttempt, useLoaded } from "../ui/page";
 import { Badge, Empty, Problem } from "../ui/parts";
-import { NEWS, PULSE_MS, stateOf } from "./words";
+import { stateOf } from "./words";
 import type { ChannelList, ChannelStatus } from "../types";
 
 export function All(): VNode {
-  const found = useLoaded(() => get<ChannelList>("/v1/channels"), [useFresh(NEWS), usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<ChannelList>("/v1/channels"), [], useChanged("channels", "settings"));
   const { error, busy, attempt } = useAttempt();
   const rows = found.value?.channels ?? [];
   const hold = (paused: boolean) => attempt(async () => { await post("/v1/channels/router", { paused }); found.again(); }, paused ? "All channels are paused." : "Channels go on.");

@@ -3,15 +3,14 @@ import type { VNode } from "preact";
 import { get, post } from "../core/api";
 import { href } from "../core/router";
 import { visible } from "../core/words";
-import { useFresh } from "../ui/fresh";
-import { useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { useAttempt, useLoaded } from "../ui/page";
 import { Problem } from "../ui/parts";
 import { ReplyCard } from "./messages";
-import { NEWS, PULSE_MS } from "./words";
 import type { DeadLetters } from "../types";
 
 export function Dead(): VNode {
-  const found = useLoaded(() => get<DeadLetters>("/v1/channels/dead"), [useFresh(NEWS), usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<DeadLetters>("/v1/channels/dead"), [], useChanged("channels"));
   const { error, busy, attempt } = useAttempt();
   const rows = found.value?.replies ?? [];
   const again = (id: string) => attempt(async () => { await post(`/v1/channels/dead/${id}/replay`); found.again(); }, "It is sent again.");

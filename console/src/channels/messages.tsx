@@ -5,11 +5,11 @@ import { get } from "../core/api";
 import { go, href } from "../core/router";
 import { ago, lasting, visible, when } from "../core/words";
 import { SelectField } from "../ui/form";
-import { useFresh } from "../ui/fresh";
-import { Part, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { Part, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import { MESSAGES, NEWS, PULSE_MS, REPLIES, REPLY_KINDS } from "./words";
+import { MESSAGES, REPLIES, REPLY_KINDS } from "./words";
 import type { ChannelList, palyra_journal_channels_Message as Message, MessagePage, Reply, Trace } from "../types";
 
 const STATES = [["", "all"], ...Object.entries(MESSAGES).map(([state, [, words]]) => [state, words] as const)] as const;
@@ -19,7 +19,7 @@ export function Messages(): VNode {
   const [state, setState] = useState("");
   const [most, setMost] = useState(50);
   const channels = useLoaded(() => get<ChannelList>("/v1/channels"));
-  const found = useLoaded(() => get<MessagePage>(`/v1/channels/messages?limit=${most}&channel=${encodeURIComponent(channel)}&state=${state}`), [channel, state, most, useFresh(NEWS), usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<MessagePage>(`/v1/channels/messages?limit=${most}&channel=${encodeURIComponent(channel)}&state=${state}`), [channel, state, most], useChanged("channels"));
   const rows = found.value?.messages ?? [];
   const names = (channels.value?.channels ?? []).map((each) => [each.name, each.name] as const);
   return (
@@ -53,7 +53,7 @@ function State({ it }: { it: Message }): VNode {
 }
 
 export function Traced({ id }: { id: string }): VNode {
-  const found = useLoaded(() => get<Trace>(`/v1/channels/trace?of=${encodeURIComponent(id)}`), [id, useFresh(NEWS), usePulse(PULSE_MS / 2)]);
+  const found = useLoaded(() => get<Trace>(`/v1/channels/trace?of=${encodeURIComponent(id)}`), [id], useChanged("channels"));
   const it = found.value;
   if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
   const { message, steps, replies } = it;

@@ -5,17 +5,17 @@ import { get, post, remove } from "../core/api";
 import { go, href } from "../core/router";
 import { count, visible, when } from "../core/words";
 import { TextField } from "../ui/form";
-import { useFresh } from "../ui/fresh";
-import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { RoutePreview } from "./preview";
 import { RulesForm } from "./rules";
-import { MESSAGES, NEWS, PULSE_MS, stateOf } from "./words";
+import { MESSAGES, stateOf } from "./words";
 import type { ChannelStatus, palyra_journal_channels_Message as Message, Tested } from "../types";
 
 export function One({ name }: { name: string }): VNode {
   const path = `/v1/channels/${encodeURIComponent(name)}`;
-  const found = useLoaded(() => get<ChannelStatus>(path), [name, useFresh(NEWS), usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<ChannelStatus>(path), [name], useChanged("channels", "settings"));
   const { error, busy, attempt } = useAttempt();
   const it = found.value;
   if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}<p><a href={href("channels")}>All channels</a></p></>;

@@ -4,20 +4,19 @@ import { useState } from "preact/hooks";
 import { get, post } from "../core/api";
 import { ago, visible, when } from "../core/words";
 import { SelectField, TextField } from "../ui/form";
-import { useFresh } from "../ui/fresh";
-import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import { NEWS, PULSE_MS } from "./words";
 import type { ChannelList, Invitation, Pairing, PairingList, People as PeopleList, Person } from "../types";
 
 const DAY_MS = 86_400_000;
 const LENGTHS = [["0", "until it is taken back"], [String(DAY_MS), "for a day"], [String(30 * DAY_MS), "for thirty days"]] as const;
 
 export function People(): VNode {
-  const news = [useFresh(NEWS), usePulse(PULSE_MS)];
-  const waiting = useLoaded(() => get<PairingList>("/v1/channels/pairings"), news);
-  const people = useLoaded(() => get<PeopleList>("/v1/channels/people"), news);
+  const fresh = useChanged("channels");
+  const waiting = useLoaded(() => get<PairingList>("/v1/channels/pairings"), [], fresh);
+  const people = useLoaded(() => get<PeopleList>("/v1/channels/people"), [], fresh);
   const { error, busy, attempt } = useAttempt();
   const [length, setLength] = useState<string>("0");
   const again = () => { waiting.again(); people.again(); };

@@ -22,8 +22,3 @@ export const REPLIES: Record<Reply["state"], Tone> = {
 export const REPLY_KINDS: Record<Reply["kind"], string> = {
   answer: "answer", approval: "question", command: "answer to a command", edit: "changed text", message: "message", pairing: "about pairing", told: "word to the sender",
 };
-
-/** What may be new when these are on a tape. */
-export const NEWS = /^(message|reply|run|approval)\.|^admin\.changed$|^owner\.notified$/;
-// What no tape tells of: connections, and what is on its way to a platform.
-export const PULSE_MS = 3000;

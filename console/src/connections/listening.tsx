@@ -3,10 +3,11 @@ import type { VNode } from "preact";
 import { get, post, send, withKey } from "../core/api";
 import { visible, when } from "../core/words";
 import { Code, Copy } from "../ui/code";
-import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import { DOORS, PULSE_MS } from "./words";
+import { DOORS } from "./words";
 import type { Certificate, Exposure, Listener, Listening as Found, Shown } from "../types";
 
 const SOON_MS = 30 * 86_400_000;
@@ -19,7 +20,7 @@ const MORE: readonly (readonly [Listener["name"], string, string])[] = [
 ];
 
 export function Listening(): VNode {
-  const found = useLoaded(() => get<Found>("/v1/tls"), [usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<Found>("/v1/tls"), [], useChanged("certificates", "settings"));
   const it = found.value;
   if (!it) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
   const { listeners } = it;

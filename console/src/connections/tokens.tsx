@@ -5,11 +5,11 @@ import { get, post, remove } from "../core/api";
 import { ago, visible, when } from "../core/words";
 import { Copy } from "../ui/code";
 import { SelectField, TextField } from "../ui/form";
-import { useFresh } from "../ui/fresh";
-import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Choice, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import { NEWS, PULSE_MS, SCOPES } from "./words";
+import { SCOPES } from "./words";
 import type { MadeToken, Token, TokenList } from "../types";
 
 type Scope = Token["scope"];
@@ -26,7 +26,7 @@ interface Form {
 }
 
 export function Tokens(): VNode {
-  const found = useLoaded(() => get<TokenList>("/v1/tokens"), [useFresh(NEWS), usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<TokenList>("/v1/tokens"), [], useChanged("tokens"));
   const [form, setForm] = useState<Form | undefined>();
   const [made, setMade] = useState<MadeToken | undefined>();
   const [ended, setEnded] = useState(false);

@@ -1,4 +1,4 @@
-// How workers, listeners and scopes are said, and when there may be news of them.
+// How workers, listeners and scopes are said.
 import type { Lease, Listener, Token, WorkerShown } from "../types";
 
 type Tone = readonly [string, string];
@@ -16,8 +16,3 @@ export const DOORS: Record<Listener["name"], string> = { http: "HTTP, WebSockets
 export const SCOPES: Record<Token["scope"], string> = {
   viewer: "Viewer: reads", operator: "Operator: everything but tokens, policies and the whole journal", owner: "Owner: everything", connector: "Connector", worker: "Worker",
 };
-
-/** What runs at workers, and who uses tokens, may be another when these are on a tape. */
-export const NEWS = /^tool\.(started|finished)$|^run\./;
-// What no tape of ours tells of: workers that come and go, tokens that only look, certificates.
-export const PULSE_MS = 3000;

@@ -3,17 +3,17 @@ import type { VNode } from "preact";
 import { get, post, send } from "../core/api";
 import { href } from "../core/router";
 import { ago, lasting, visible, when } from "../core/words";
-import { useFresh } from "../ui/fresh";
-import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
-import { LEASES, NEWS, PULSE_MS, stateOf } from "./words";
+import { LEASES, stateOf } from "./words";
 import { Running } from "./workers";
 import type { Lease, WorkerDetail } from "../types";
 
 export function One({ name }: { name: string }): VNode {
   const path = `/v1/workers/${encodeURIComponent(name)}`;
-  const found = useLoaded(() => get<WorkerDetail>(path), [name, useFresh(NEWS), usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<WorkerDetail>(path), [name], useChanged("workers", "certificates"));
   const { error, busy, attempt } = useAttempt();
   const back = <a href={href("connections", "workers")}>All workers</a>;
   if (!found.value) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}<p>{back}</p></>;

@@ -8,17 +8,17 @@ import { ago, visible, when } from "../core/words";
 import { restart } from "../settings/daemon";
 import { Code } from "../ui/code";
 import { CheckField, TextField } from "../ui/form";
-import { useFresh } from "../ui/fresh";
-import { Part, Sure, useAttempt, useLoaded, usePulse } from "../ui/page";
+import { useChanged } from "../ui/fresh";
+import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Empty, Problem } from "../ui/parts";
-import { NEWS, PULSE_MS, stateOf } from "./words";
+import { stateOf } from "./words";
 import type { Enrolment, RunningCall, WorkerList, WorkerShown } from "../types";
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 const LISTEN = "palyra config set workers.listen 0.0.0.0:7445";
 
 export function Workers(): VNode {
-  const found = useLoaded(() => get<WorkerList>("/v1/workers"), [useFresh(NEWS), usePulse(PULSE_MS)]);
+  const found = useLoaded(() => get<WorkerList>("/v1/workers"), [], useChanged("workers"));
   const [all, setAll] = useState(false);
   if (!found.value) return <><Problem text={found.error} />{!found.error && <p role="status">Loading…</p>}</>;
   const { workers, port, hosts } = found.value;

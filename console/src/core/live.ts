@@ -2,10 +2,11 @@
 //
 // A browser opens only six plain connections to one address, for all tabs together. So the stream over all sessions is held by one tab,
 // which tells the others; the open session of each tab comes over a WebSocket, which does not count among the six.
-import type { Entry, LiveEvent } from "../types";
+import type { Entry, LiveEvent, StateChanged } from "../types";
 import { access, get, online, withKey } from "./api";
 
 type Hear = (entry: Entry) => void;
+export type Topic = StateChanged["what"][number];
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 4000;
 const PING_MS = 20_000;
@@ -53,12 +54,17 @@ export class AllSessions {
   constructor(
     private readonly hear: Hear,
     private readonly catchUp: () => Promise<void>,
+    /** Something of these topics is not what it was; without any: the connection is new, and all of them may be. */
+    private readonly changed: (what?: readonly Topic[]) => void,
   ) {}
 
   start(): void {
-    this.others.onmessage = (message: MessageEvent<Entry | "again">) => {
-      if (message.data === "again") void this.catchUp();
-      else this.heard(message.data);
+    this.others.onmessage = (message: MessageEvent<Entry | StateChanged | "again">) => {
+      if (message.data === "again") {
+        void this.catchUp();
+        this.changed();
+      } else if (message.data.kind === "state.changed") this.changed((message.data as StateChanged).what);
+      else this.heard(message.data as Entry);
     };
     // Given up when the tab closes; the next tab that waits then continues.
     if (navigator.locks) void navigator.locks.request("palyra.entries", () => new Promise(() => void this.open()));
@@ -81,9 +87,16 @@ export class AllSessions {
       this.heard(entry);
       this.others.postMessage(entry);
     });
+    source.addEventListener("live", (event) => {
+      const it = JSON.parse((event as MessageEvent<string>).data) as LiveEvent;
+      if (it.kind !== "state.changed") return;
+      this.changed(it.what);
+      this.others.postMessage(it);
+    });
     source.onopen = () => {
       online.value = true;
       this.again.worked();
+      this.changed();
       this.others.postMessage("again");
     };
     source.onerror = () => {

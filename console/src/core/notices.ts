@@ -1,9 +1,9 @@
 // What the owner was told without asking: how much of it is unread, and the newest. Told on the stream; what one tab reads is read in all.
-// And how much of what was learned waits for them, as of when somebody last looked.
+// And how much of what was learned waits for them.
 import { effect, signal } from "@preact/signals";
 import type { CandidateList, Notice, NoticeList } from "../types";
 import { access, get, online, post } from "./api";
-import { lastEntry } from "./store";
+import { lastChange, lastEntry } from "./store";
 
 export const notices = signal<Notice[] | undefined>(undefined);
 export const unread = signal(0);
@@ -57,9 +57,8 @@ effect(() => {
   void refreshNotices();
   void countToReview();
 });
-// Nothing is learned while somebody waits for it: who comes back sees what was found meanwhile.
-document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible" && access.peek() === "in") void countToReview();
+effect(() => {
+  if (lastChange.value.what?.includes("learning") && access.peek() === "in") void countToReview();
 });
 effect(() => {
   if (lastEntry.value?.kind === "owner.notified") void refreshNotices();

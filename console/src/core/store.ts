@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { Approval, ApprovalPage, Entry, EntryPage, Session, SessionPage, Status } from "../types";
 import { access, get } from "./api";
 import { Conversation } from "./conversation";
-import { AllSessions, OneSession } from "./live";
+import { AllSessions, OneSession, type Topic } from "./live";
 import { go } from "./router";
 
 export const sessions = signal<Session[]>([]);
@@ -13,6 +13,9 @@ export const status = signal<Status | undefined>(undefined);
 export const listed = signal(false);
 /** Told of every entry of every session, for pages that show a list of their own. */
 export const lastEntry = signal<Entry | undefined>(undefined);
+
+/** Told of every change of what no session tells of, for pages that show it; without a topic, anything may have changed. */
+export const lastChange = signal<{ what?: readonly Topic[] }>({});
 
 const PAGE = 60;
 const SOON_MS = 120;
@@ -58,6 +61,7 @@ const all = new AllSessions(
     await refreshLists();
     status.value = await get<Status>("/v1/status");
   },
+  (what) => (lastChange.value = { what }),
 );
 
 // Tabs share one login: what one of them finds out holds for all.

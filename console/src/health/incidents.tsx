@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../core/api";
 import { ago, lasting, visible, when } from "../core/words";
+import { useChanged } from "../ui/fresh";
 import { Part, useLoaded } from "../ui/page";
 import { Badge, Choice, Problem } from "../ui/parts";
 import type { Incident, IncidentList, Tried } from "../types";
@@ -16,10 +17,10 @@ const DOMAINS: Record<Incident["domain"], string> = {
 const ESCALATED = "escalate";
 const PAGE = 50;
 
-export function Incidents({ beat, treatable, busy, onTreat }: { beat: number; treatable: (incidentId: string) => boolean; busy: boolean; onTreat: (incidentId: string) => void }): VNode {
+export function Incidents({ treatable, busy, onTreat }: { treatable: (incidentId: string) => boolean; busy: boolean; onTreat: (incidentId: string) => void }): VNode {
   const [which, setWhich] = useState<"open" | "all">("open");
   const [most, setMost] = useState(PAGE);
-  const found = useLoaded(() => get<IncidentList>(`/v1/incidents?limit=${most}${which === "open" ? "&open=true" : ""}`), [which, most, beat]);
+  const found = useLoaded(() => get<IncidentList>(`/v1/incidents?limit=${most}${which === "open" ? "&open=true" : ""}`), [which, most], useChanged("incidents"));
   const all = found.value?.incidents ?? [];
   return (
     <Part id="incidents" title="Incidents">

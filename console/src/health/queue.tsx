@@ -5,6 +5,7 @@ import { get, post } from "../core/api";
 import { href } from "../core/router";
 import { ago, count, visible, when } from "../core/words";
 import { SelectField } from "../ui/form";
+import { useChanged } from "../ui/fresh";
 import { Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
@@ -25,12 +26,13 @@ const COUNTED: readonly State[] = ["queued", "running", "paused", "failed", "don
 const PAGE = 50;
 const MOST = 500;
 
-export function Queue({ beat }: { beat: number }): VNode {
+export function Queue(): VNode {
+  const fresh = useChanged("tasks");
   const [state, setState] = useState<State | "">("");
   const [kind, setKind] = useState("");
   const [most, setMost] = useState(PAGE);
-  const kinds = useLoaded(() => get<KindList>("/v1/tasks/kinds"), [beat]);
-  const tasks = useLoaded(() => get<TaskPage>(`/v1/tasks?limit=${most}&state=${state}&kind=${encodeURIComponent(kind)}`), [beat, state, kind, most]);
+  const kinds = useLoaded(() => get<KindList>("/v1/tasks/kinds"), [], fresh);
+  const tasks = useLoaded(() => get<TaskPage>(`/v1/tasks?limit=${most}&state=${state}&kind=${encodeURIComponent(kind)}`), [state, kind, most], fresh);
   const { error, busy, attempt } = useAttempt();
   const again = () => { kinds.again(); tasks.again(); };
   const change = (task: Task, verb: Verb) => void attempt(async () => { await post(`/v1/tasks/${task.task_id}`, { verb }).finally(again); }, SAID[verb]);

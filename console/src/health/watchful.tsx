@@ -1,7 +1,8 @@
 // How watchful the daemon is: what it looks at, when that counts as wrong, and whether it mends it by itself.
 import type { VNode } from "preact";
 import { get, patch } from "../core/api";
-import { ago, lasting, size } from "../core/words";
+import { lasting, size } from "../core/words";
+import { useChanged } from "../ui/fresh";
 import { Part, useAttempt, useLoaded } from "../ui/page";
 import { Choice, Problem } from "../ui/parts";
 import { Table } from "../ui/table";
@@ -18,8 +19,8 @@ const MEANS: Record<Mode, string> = {
   disabled: "Nothing is looked at. A run that is stuck stays stuck until you see it.",
 };
 
-export function Watchful({ beat }: { beat: number }): VNode {
-  const found = useLoaded(() => get<Watching>("/v1/healing"), [beat]);
+export function Watchful(): VNode {
+  const found = useLoaded(() => get<Watching>("/v1/healing"), [], useChanged("settings"));
   const { error, busy, attempt } = useAttempt();
   const now = found.value?.settings as Healing | undefined;
   const choose = (mode: Mode) => void attempt(async () => {
@@ -32,7 +33,7 @@ export function Watchful({ beat }: { beat: number }): VNode {
       {now && (
         <>
           <Choice label="When something is wrong" value={now.mode} options={MODES} onChoose={(mode) => { if (!busy && mode !== now.mode) choose(mode); }} />
-          <p role="status">{MEANS[now.mode]}{now.mode !== "disabled" && ` It looks every ${lasting(now.every_ms)}, last ${ago(found.value!.looked_ms)}.`}</p>
+          <p role="status">{MEANS[now.mode]}{now.mode !== "disabled" && ` It looks every ${lasting(now.every_ms)}.`}</p>
           <details>
             <summary>What is looked at, and what is done about it</summary>
             <Table label="Remedies" rows={remedies(now)} keyOf={(row) => row[0]} columns={[

@@ -14,7 +14,7 @@ import type { Candidate, Evidence, Item, ShownCandidate } from "../types";
 const LONGEST = 600;
 
 export function Looked({ id, fresh, onAnswered }: { id: string; fresh: number; onAnswered: () => void }): VNode | null {
-  const found = useLoaded(() => get<ShownCandidate>(`/v1/candidates/${encodeURIComponent(id)}`), [id, fresh]);
+  const found = useLoaded(() => get<ShownCandidate>(`/v1/candidates/${encodeURIComponent(id)}`), [id], fresh);
   if (!found.value) return found.error ? <Problem text={found.error} /> : <p role="status">Loading…</p>;
   return <Shown shown={found.value} onAnswered={() => { found.again(); onAnswered(); }} />;
 }

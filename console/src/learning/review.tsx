@@ -7,7 +7,7 @@ import { argument, go, href } from "../core/router";
 import { sessions } from "../core/store";
 import { toReview } from "../core/notices";
 import { ago, count, visible } from "../core/words";
-import { useFresh } from "../ui/fresh";
+import { useChanged } from "../ui/fresh";
 import { Part, useAttempt, useLoaded } from "../ui/page";
 import { Empty, Problem } from "../ui/parts";
 import { SelectField } from "../ui/form";
@@ -29,9 +29,9 @@ function counted(counts: Record<string, number>, wanted: Which): number {
 }
 
 export function Review(): VNode {
-  const fresh = useFresh(/^run\.completed$|^owner\.notified$/);
+  const fresh = useChanged("learning");
   const path = `/v1/candidates?state=${which.value}&kind=${kind.value}&limit=${PAGE}`;
-  const found = useLoaded(() => get<CandidateList>(path), [path, fresh]);
+  const found = useLoaded(() => get<CandidateList>(path), [path], fresh);
   const [older, setOlder] = useState<{ path: string; rows: Candidate[]; next: string } | undefined>();
   const { error, busy, attempt } = useAttempt();
   const beyond = older?.path === path ? older : undefined;

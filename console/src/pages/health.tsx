@@ -1,6 +1,6 @@
 // How the daemon is: what went wrong and what was tried, what it does in the background, and what the doctor finds and mends.
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../core/api";
 import { lastEntry } from "../core/store";
 import { Checks, checkOf } from "../health/checks";
@@ -8,32 +8,30 @@ import { Incidents } from "../health/incidents";
 import { Queue } from "../health/queue";
 import { Watchful } from "../health/watchful";
 import { Progress } from "../ui/form";
-import { Page, useAttempt, usePulse } from "../ui/page";
+import { Page, useAttempt } from "../ui/page";
 import type { Diagnosis, Repair, Repaired } from "../types";
-
-const LOOK_MS = 4_000;
 
 export function HealthPage(): VNode {
   const [found, setFound] = useState<Diagnosis | undefined>();
   const [repairs, setRepairs] = useState<Repair[]>([]);
   const { error, busy, attempt } = useAttempt();
-  // No stream tells of tasks and of incidents that are over; of new ones it does, by a notice.
-  const told = lastEntry.value?.kind === "owner.notified" ? lastEntry.value.position : 0;
-  const beat = usePulse(LOOK_MS) + told + repairs.length;
+  // Of what is new, the owner is told.
+  const told = useRef(0);
+  if (lastEntry.value?.kind === "owner.notified") told.current = lastEntry.value.position;
   const look = (deep: boolean) => attempt(async () => { setRepairs([]); setFound(await get<Diagnosis>(`/v1/doctor${deep ? "?deep=true" : ""}`)); });
   const repair = (id: string) => void attempt(async () => {
     const done = await post<Repaired>("/v1/doctor/repair", { id });
     setRepairs(done.repairs);
     setFound({ ok: done.ok, checks: done.checks });
   });
-  useEffect(() => void look(false), [told]);
+  useEffect(() => void look(false), [told.current]);
   return (
     <Page title="Health" error={error} actions={<><button type="button" disabled={busy} onClick={() => void look(false)}>Look again</button><button type="button" class="quiet" disabled={busy} onClick={() => void look(true)}>Look closely</button></>}>
       {busy && <Progress label="Looking" done={0} words="Looking…" />}
       {found && <Verdict found={found} />}
-      <Incidents beat={beat} busy={busy} treatable={(id) => Boolean(found?.checks.find((each) => each.id === checkOf(id))?.repairable)} onTreat={(id) => repair(checkOf(id))} />
-      <Watchful beat={beat} />
-      <Queue beat={beat} />
+      <Incidents busy={busy} treatable={(id) => Boolean(found?.checks.find((each) => each.id === checkOf(id))?.repairable)} onTreat={(id) => repair(checkOf(id))} />
+      <Watchful />
+      <Queue />
       <Checks found={found} repairs={repairs} busy={busy} onRepair={repair} />
     </Page>
   );

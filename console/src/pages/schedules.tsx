@@ -6,7 +6,7 @@ import { ago, count, money, visible } from "../core/words";
 import { NewOne } from "../schedules/making";
 import { One } from "../schedules/one";
 import { FIRINGS, STATES, whenWords } from "../schedules/words";
-import { useFresh } from "../ui/fresh";
+import { useChanged } from "../ui/fresh";
 import { Page, useLoaded } from "../ui/page";
 import { Badge, Empty } from "../ui/parts";
 import { Table } from "../ui/table";
@@ -21,8 +21,7 @@ export function SchedulesPage(): VNode {
 }
 
 function All(): VNode {
-  const fresh = useFresh(/^run\.|^owner\.notified$/);
-  const found = useLoaded(() => get<ScheduleList>("/v1/schedules"), [fresh]);
+  const found = useLoaded(() => get<ScheduleList>("/v1/schedules"), [], useChanged("schedules"));
   const rows = found.value?.schedules ?? [];
   const month = rows.reduce((sum, each) => sum + (each.forecast?.cost_microusd_a_month ?? 0), 0);
   return (

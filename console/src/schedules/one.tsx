@@ -6,7 +6,7 @@ import { go, href } from "../core/router";
 import { status } from "../core/store";
 import { visible, when } from "../core/words";
 import { Copy, Output } from "../ui/code";
-import { useFresh } from "../ui/fresh";
+import { useChanged } from "../ui/fresh";
 import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
 import { Badge } from "../ui/parts";
 import { Table } from "../ui/table";
@@ -18,9 +18,8 @@ import type { Firing, Schedule, ShownSchedule } from "../types";
 export const once = signal<{ id: string; secret: string } | undefined>(undefined);
 
 export function One({ id }: { id: string }): VNode {
-  const fresh = useFresh(/^run\.|^owner\.notified$/);
   const path = `/v1/schedules/${encodeURIComponent(id)}`;
-  const found = useLoaded(() => get<ShownSchedule>(path), [id, fresh]);
+  const found = useLoaded(() => get<ShownSchedule>(path), [id], useChanged("schedules"));
   const { error, busy, attempt } = useAttempt();
   const back = <a class="button quiet" href={href("schedules")}>All schedules</a>;
   if (!found.value) return <Page title="Schedule" error={found.error} actions={back}>{found.error ? null : <p role="status">Loading…</p>}</Page>;

@@ -1,35 +1,28 @@
-// When a page that lists something should look again: after entries of some kinds, and when somebody comes back to it.
+// When a page that shows what no session tells of should look again: when it is told of a change, and when it was not listening.
 import { effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { lastEntry } from "../core/store";
+import type { Topic } from "../core/live";
+import { lastChange } from "../core/store";
 
-const SOON_MS = 250;
-// What is done behind an entry, as noting how a firing ended, is done shortly after it.
-const BEHIND_MS = 1500;
-
-/** A number that grows whenever there may be something new. */
-export function useFresh(kinds: RegExp): number {
+/** A number that grows whenever something of these may be new, while somebody looks; what nobody saw is looked at when somebody does. */
+export function useChanged(...topics: readonly Topic[]): number {
   const [turn, setTurn] = useState(0);
   useEffect(() => {
-    let soon = 0;
-    let behind = 0;
+    let missed = false;
     let first = true;
-    const again = () => setTurn((last) => last + 1);
+    const again = () => {
+      missed = document.hidden;
+      if (!missed) setTurn((last) => last + 1);
+    };
     const stop = effect(() => {
-      const kind = lastEntry.value?.kind ?? "";
-      if (!first && kinds.test(kind)) {
-        soon ||= window.setTimeout(() => { soon = 0; again(); }, SOON_MS);
-        clearTimeout(behind);
-        behind = window.setTimeout(again, BEHIND_MS);
-      }
+      const { what } = lastChange.value;
+      if (!first && (!what || what.some((each) => topics.includes(each)))) again();
       first = false;
     });
-    const back = () => { if (document.visibilityState === "visible") again(); };
+    const back = () => { if (missed) again(); };
     document.addEventListener("visibilitychange", back);
     return () => {
       stop();
-      clearTimeout(soon);
-      clearTimeout(behind);
       document.removeEventListener("visibilitychange", back);
     };
   }, []);

@@ -25,30 +25,42 @@ export interface Loaded<T> {
   again: () => void;
 }
 
-/** What `load` gives, loaded anew when something of `when` changes. What was there stays until the new is: nothing flickers. */
-export function useLoaded<T>(load: () => Promise<T>, when: readonly unknown[] = []): Loaded<T> {
+/** What `load` gives. When something of `when` changes it is another thing that is loaded, and what was asked for before no longer counts;
+ * when `fresh` does, the same is loaded anew. What was there stays until the new is: nothing flickers. */
+export function useLoaded<T>(load: () => Promise<T>, when: readonly unknown[] = [], fresh = 0): Loaded<T> {
   const [value, setValue] = useState<T | undefined>();
   const [error, setError] = useState("");
-  const [turn, setTurn] = useState(0);
+  const latest = useRef(load);
+  latest.current = load;
+  const ask = useRef(() => undefined as void);
+  const seen = useRef(fresh);
   useEffect(() => {
     let stale = false;
-    load().then(
-      (found) => { if (!stale) { setValue(() => found); setError(""); } },
-      (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
-    );
+    let busy = false;
+    let more = false;
+    // One at a time: however often something changes, what is asked for arrives.
+    ask.current = () => {
+      if (stale || busy) return void (more = true);
+      busy = true;
+      more = false;
+      const end = () => {
+        busy = false;
+        if (more) ask.current();
+      };
+      latest.current().then(
+        (found) => { if (!stale) { setValue(() => found); setError(""); end(); } },
+        (failure: unknown) => { if (!stale) { setError(wordsOf(failure)); end(); } },
+      );
+    };
+    ask.current();
     return () => { stale = true; };
-  }, [...when, turn]);
-  return { value, error, again: useCallback(() => setTurn((last) => last + 1), []) };
-}
-
-/** A number that grows every so often while somebody looks: for what no stream tells of. */
-export function usePulse(ms: number): number {
-  const [beat, setBeat] = useState(0);
+  }, [...when]);
   useEffect(() => {
-    const timer = setInterval(() => { if (!document.hidden) setBeat((last) => last + 1); }, ms);
-    return () => clearInterval(timer);
-  }, [ms]);
-  return beat;
+    if (seen.current === fresh) return;
+    seen.current = fresh;
+    ask.current();
+  }, [fresh]);
+  return { value, error, again: useCallback(() => ask.current(), []) };
 }
 
 export interface Attempts {

@@ -279,18 +279,19 @@ class Gateway:
     ) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
         """Batches of (position, wire) over all of a principal's sessions, in commit order; no deltas.
 
-        That something of `topics` has changed is a live event, whose position is 0. It is told from now on only: whoever
-        connects looks for themselves.
+        The first batch comes at once and may be empty. That something of `topics` has changed is a live event, whose position
+        is 0; it is told from then on only: whoever connects looks for themselves.
         """
         subscription = self._hub.subscribe(None, topics)
         cursor = after
-        more = True
+        begun, more = False, True
         try:
             while True:
                 while more:
                     page = partial(tape.after_position, position=cursor, owner=principal, limit=_PAGE)
                     stored, upto = await self._db.read(page)
-                    if stored:
+                    if stored or not begun:
+                        begun = True
                         yield [(entry.position, entry.wire) for entry in stored]
                     cursor = upto
                     more = len(stored) == _PAGE

@@ -92,7 +92,10 @@ async def all_watched(call: Call[WatchAll, Nothing], pack: Callable[[Batch], T])
     head = await call.parts.db.read(tape.last_position)
     _check_cursor(after, head)
     topics = [topic for topic, needed in NEEDED.items() if allows(call.token.scope, needed)]
-    return _packed(call.parts.gateway.watch_all(call.principal, after, topics), pack, "", Cursor(after))
+    batches = call.parts.gateway.watch_all(call.principal, after, topics)
+    # Whoever sees the stream begin is told of everything from then on: what they ask for then is not out of date unheard.
+    first = await anext(batches)
+    return _packed(batches, pack, "", Cursor(after), first)
 
 
 def last_event_id(headers: dict[bytes, bytes], after: int) -> int:
