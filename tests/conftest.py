@@ -2,6 +2,9 @@
 
 import os
 import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -17,6 +20,22 @@ settings.load_profile("palyra")
 # By how long a module of theirs takes. The others come between the last two.
 _FOLDERS = ("console", "e2e", "injection", "docs", "escapes", "contract", "crash")
 _LAST = "unit"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Share the work: pytest translates every module of tests, and what one worker has translated the others read from the disk.
+
+    So each begins with its own part of the modules. What is wrong with one is told when it is collected.
+    """
+    config = session.config
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    root = Path(__file__).parent
+    modules = [".".join(path.relative_to(root.parent).with_suffix("").parts) for path in sorted(root.glob("*/test_*.py"))]
+    for module in modules[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with suppress(Exception):
+            import_module(module)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
