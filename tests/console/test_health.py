@@ -115,7 +115,7 @@ def test_what_was_tried_in_vain_is_said_to_be_the_owners_to_decide(somebody: Per
 def test_what_is_watched_is_told_with_its_limits_and_can_be_switched_off(somebody: Person) -> None:
     page = somebody.log_in("/#/health")
     watchful = page.get_by_role("region", name="When something is wrong")
-    expect(watchful).to_contain_text("It looks every 1.0 s")
+    expect(watchful).to_contain_text("It looks every 1 s")
     watchful.get_by_text("What is looked at, and what is done about it").click()
     remedies = watchful.get_by_role("table", name="Remedies")
     expect(remedies.get_by_role("row").filter(has_text="An approval")).to_contain_text("no answer for 10 min 0 s")
