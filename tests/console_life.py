@@ -1,5 +1,6 @@
 """Scenes of the daemon's own life in the garden: what it learned, what it does at its time, and what it told. For pictures."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
