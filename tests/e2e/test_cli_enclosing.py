@@ -51,11 +51,14 @@ def test_ask_sends_files_and_what_is_named(daemon: DaemonProcess, tmp_path: Path
     ],
 )
 def test_what_cannot_be_sent_is_said_in_one_line(daemon: DaemonProcess, arguments: tuple[str, ...], why: str) -> None:
+    before = daemon.get("/v1/sessions")["sessions"]
     done = palyra(daemon.home, *arguments, cwd=daemon.workspace)
     assert done.returncode != 0
     assert done.stdout == ""
     assert why in done.stderr
     assert done.stderr.count("\n") == 1
+    if "-f" in arguments:
+        assert daemon.get("/v1/sessions")["sessions"] == before
 
 
 def test_what_is_piped_in_names_nothing(daemon: DaemonProcess) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from palyra.cli import client, naming
+from palyra.cli import client, enclosing, naming
 from palyra.cli.asking import Asking
 from palyra.cli.chat import begin, check_model
 from palyra.cli.commands import command
@@ -43,6 +43,9 @@ def ask(
         check_model(state, model)
     if approve == "ask" and not _has_terminal():
         raise InvalidInput("there is no terminal to ask on: use --approve deny, and `palyra approvals` elsewhere")
+    for each in files:
+        # Before there is a session that nobody asked anything in.
+        enclosing.find(each)
     if session_id:
         session = client.session(state.api, naming.session(state.api, session_id))
     else:

@@ -48,13 +48,19 @@ class Kept(Struct, frozen=True):
         return f"{clean(self.name)}: {what}" + (f" ({clean(self.note)})" if self.note else "")
 
 
-def send(api: Api, session_id: str, given: str) -> Kept:
-    """Hand a file over. It is looked for here, not where the daemon works."""
+def find(given: str) -> Path:
+    """The file that these words name. It is looked for here, not where the daemon works."""
     path = Path(given).expanduser()
     if not path.exists():
         raise InvalidInput(f"there is no file {given!r}")
     if not path.is_file():
         raise InvalidInput(f"{given!r} is not a file")
+    return path
+
+
+def send(api: Api, session_id: str, given: str) -> Kept:
+    """Hand a file over."""
+    path = find(given)
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:

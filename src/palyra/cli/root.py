@@ -122,7 +122,8 @@ def run(arguments: list[str]) -> int:
 
 def _usage(state: State, error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "palyra"
-    return _say(state, "invalid_input", f"{error.format_message()} (see `{where} --help`)", exits.USAGE)
+    said = " ".join(error.format_message().split())
+    return _say(state, "invalid_input", f"{said} (see `{where} --help`)", exits.USAGE)
 
 
 def _unusable(state: State, error: OSError) -> str:

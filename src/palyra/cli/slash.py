@@ -63,7 +63,9 @@ def _sessions(chat: Chat, rest: str) -> None:
     for each in client.sessions(chat.api, limit=20):
         mark = "*" if each.session_id == chat.session.session_id else " "
         active = f" [{each.active}]" if each.active else ""
-        chat.terminal.line(f"{mark} {each.session_id}  {words.ago(each.updated_ms):>12}  {one_line(each.title, 60)}{active}")
+        head = f"{mark} {each.session_id}  {words.ago(each.updated_ms):>12}  "
+        room = min(60, chat.terminal.out.width - len(head) - len(active))
+        chat.terminal.line(f"{head}{one_line(each.title, max(10, room))}{active}")
 
 
 def _reset(chat: Chat, rest: str) -> None:
