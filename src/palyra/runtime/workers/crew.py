@@ -78,11 +78,11 @@ class Crew:
             )
 
     async def _connected(self, station: Station) -> None:
-        if station.link is not None:
+        if station.there:
             return
         try:
             async with asyncio.timeout(self._wait_s):
-                while station.link is None:
+                while not station.there:
                     await station.changed.wait()
         except TimeoutError:
             raise Unavailable(

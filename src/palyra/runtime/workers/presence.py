@@ -88,9 +88,17 @@ class Presence:
         """A worker is there. Raises a PalyraError, which it is told, if it cannot be used."""
         station = self.station(row.name)
         self._check(station, link, hello)
-        old, station.link = station.link, link
+        old, station.link, station.welcomed = station.link, link, False
         if old is not None:
             old.close()
+        try:
+            return await self._greet(station, row, link, hello)
+        except BaseException:
+            # Whoever was not greeted is not there.
+            self.leave(station, link)
+            raise
+
+    async def _greet(self, station: Station, row: WorkerRow, link: Link, hello: Hello) -> Station:
         if row.instance and row.instance != hello.instance:
             # Another folder, or a new one: it knows nothing of what the first was given.
             await self.lose(station, list(station.held.values()), "replaced")
@@ -114,11 +122,16 @@ class Presence:
                 tape.append(tx, SYSTEM_TAPE, f"worker:{row.name}", [joined])
             return workers.get(tx, row.name)
 
-        now = await self._db.write(step)
+        try:
+            now = await self._db.write(step)
+        except PalyraError:
+            station.present = station.present and not was_away
+            raise
         if station.link is not link:
             raise Unavailable("another connection of this worker came meanwhile")
         renew_in_ms = self.renew_in_ms(row)
         link.post(Welcome(name=row.name, lease_ms=self.lease_ms, draining=station.draining, renew_in_ms=renew_in_ms))
+        station.welcomed = True
         self.on_offer(now)
         await self._compare(station, hello.calls)
         self.watch(station)

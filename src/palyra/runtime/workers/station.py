@@ -73,6 +73,8 @@ class Station:
     def __init__(self, name: str) -> None:
         self.name = name
         self.link: Link | None = None
+        # Whether it was greeted on that link: before that nothing else is said there.
+        self.welcomed = False
         self.hello: Hello | None = None
         # Of the certificate that its link was opened with.
         self.fingerprint = ""
@@ -88,8 +90,12 @@ class Station:
         self.sending: set[asyncio.Task[None]] = set()
 
     @property
+    def there(self) -> bool:
+        return self.link is not None and self.welcomed
+
+    @property
     def free(self) -> bool:
-        return self.link is not None and self.hello is not None and len(self.held) < self.hello.slots
+        return self.there and self.hello is not None and len(self.held) < self.hello.slots
 
     def tell(self) -> None:
         """Something that somebody may wait for has changed."""
@@ -97,11 +103,11 @@ class Station:
         self.changed = asyncio.Event()
 
     def post(self, message: Down) -> None:
-        if self.link is not None:
+        if self.link is not None and self.welcomed:
             self.link.post(message)
 
     def assign(self, held: Held) -> None:
         """Send a call, if it is known what and to whom; else it is sent as soon as both are."""
-        if held.assign is not None and self.link is not None and held.call_id in self.held:
+        if held.assign is not None and self.link is not None and self.welcomed and held.call_id in self.held:
             held.absent = False
             self.link.post(held.assign)
