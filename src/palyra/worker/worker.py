@@ -297,7 +297,9 @@ class Worker:
             return
         self._lacking.pop(assign.call_id, None)
         self._attempts[assign.call_id] = assign.attempt
-        self._calls[assign.call_id] = asyncio.create_task(self._do(assign, self._calls.get(assign.call_id)))
+        self._calls[assign.call_id] = task = asyncio.create_task(self._do(assign, self._calls.get(assign.call_id)))
+        # A task that is cancelled before its first step never gets to say so itself.
+        task.add_done_callback(lambda _: self._is_done(assign))
 
     async def _do(self, assign: Assign, before: asyncio.Task[None] | None) -> None:
         if before is not None:
@@ -314,10 +316,11 @@ class Worker:
             self._post(finished)
         except Exception:
             log.exception("call %s could not be done", assign.call_id)
-        finally:
-            if self._attempts.get(assign.call_id) == assign.attempt:
-                del self._calls[assign.call_id], self._attempts[assign.call_id]
-            self._changed.set()
+
+    def _is_done(self, assign: Assign) -> None:
+        if self._attempts.get(assign.call_id) == assign.attempt:
+            del self._calls[assign.call_id], self._attempts[assign.call_id]
+        self._changed.set()
 
     def _over(self, call_id: str, attempt: int, *, settled: bool) -> None:
         lacking = self._lacking.get(call_id)
