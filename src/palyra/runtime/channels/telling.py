@@ -45,9 +45,10 @@ class Telling:
         if place == self._to:
             return
         await self.close()
-        self._to = place
+        self._to = None
         if place is not None:
             await self._db.write(_begin)
+            self._to = place
             self._task = asyncio.create_task(self._carry(place))
 
     async def close(self) -> None:
