@@ -3,6 +3,7 @@
 import asyncio
 
 from palyra.channels.contract import Limits
+from palyra.models.reliability import Breaker
 from palyra.runtime.channels.pace import Pace
 from tests.clocks import HeldClock
 
@@ -20,3 +21,10 @@ def test_a_channel_goes_on_sending_at_its_pace() -> None:
         assert clock.naps == 0
 
     asyncio.run(scenario())
+
+
+def test_a_provider_rests_no_longer_than_it_was_given() -> None:
+    breaker = Breaker(threshold=1, cooldown_ms=30_000)
+    breaker.failed("overloaded", 2 * HOUR_MS)
+    assert (breaker.is_open(2 * HOUR_MS), breaker.allows(2 * HOUR_MS + 29_999)) == (True, False)
+    assert (breaker.is_open(HOUR_MS), breaker.allows(HOUR_MS)) == (False, True)

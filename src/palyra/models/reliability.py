@@ -80,14 +80,18 @@ class Breaker:
         """Whether to ask this provider now. Past the cool-down the first who asks becomes the probe."""
         if self._failures < self._threshold:
             return True
-        if now_ms < self._until_ms:
+        if self._rests(now_ms):
             return False
         self._until_ms = now_ms + self._cooldown_ms
         return True
 
     def is_open(self, now_ms: int) -> bool:
         """For health displays and routing: looks without becoming the probe."""
-        return self._failures >= self._threshold and now_ms < self._until_ms
+        return self._failures >= self._threshold and self._rests(now_ms)
+
+    def _rests(self, now_ms: int) -> bool:
+        """For no longer than a cool-down: a clock that is set back does not make it longer."""
+        return self._until_ms - self._cooldown_ms <= now_ms < self._until_ms
 
     def succeeded(self) -> None:
         self._failures = 0
