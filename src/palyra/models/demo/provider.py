@@ -7,6 +7,7 @@ import msgspec
 
 from palyra.domain.messages import Channel, Emit, ModelRequest, Reply
 from palyra.models import estimate
+from palyra.models.demo import shaping
 from palyra.models.demo.thinking import think
 
 NAME = "demo"
@@ -31,6 +32,8 @@ class DemoModel:
         text = thought.text
         if request.json_mode and not thought.calls:
             text = msgspec.json.encode({"answer": text}).decode()
+        elif request.json_schema is not None and not thought.calls:
+            text = msgspec.json.encode(shaping.fitting(request.json_schema.schema, text)).decode()
         await self._say("reasoning", thought.reasoning, emit)
         await self._say("text", text, emit)
         for call in thought.calls:
