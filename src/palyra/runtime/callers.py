@@ -170,7 +170,8 @@ class Callers:
     async def _wish(self, wanted: Wanted) -> Wanted:
         if wanted.form == "schema" and find_spec("jsonschema_rs") is None:
             raise Unavailable("to judge answers by a schema the package jsonschema-rs is missing: install palyra[mcp]")
-        wanted = msgspec.structs.replace(wanted, schema=self._redactor.redact_json(wanted.schema))
+        redactor = self._redactor
+        wanted = msgspec.structs.replace(wanted, name=redactor.redact(wanted.name), schema=redactor.redact_json(wanted.schema))
         await wishes.check(wanted)
         return wanted
 
