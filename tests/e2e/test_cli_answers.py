@@ -21,7 +21,10 @@ def _write(name: str) -> dict[str, Any]:
 
 SCRIPT = {
     "*": [{"text": "the answer"}],
-    **{name: [{"calls": [_write(f"{name}.txt")]}, {"text": f"wrote {name}"}] for name in ("one", "two", "three", "four")},
+    **{
+        name: [{"calls": [_write(f"{name}.txt")]}, {"text": f"wrote {name}"}]
+        for name in ("one", "two", "three", "four", "five", "six")
+    },
 }
 
 
@@ -43,6 +46,20 @@ def _pending(daemon: DaemonProcess, text: str, session_id: str = "") -> tuple[st
         ):
             return session_id, str(data["event"]["approval_id"])
     raise AssertionError("no approval was asked for")
+
+
+def test_whoever_waits_for_approvals_answers_them_as_they_come_whatever_else_happens(daemon: DaemonProcess) -> None:
+    with terminal(daemon.home, "approvals", "watch", cwd=daemon.workspace) as watching:
+        watching.expect("waiting for approvals")
+        session_id, _ = _pending(daemon, "five")
+        watching.expect(r"\[q\]uit > ")
+        watching.line("y")
+        watching.expect(r"\(\+1 -0\): allow")
+        daemon.post("/v1/tokens", {"name": "a change", "scope": "viewer"})
+        _pending(daemon, "six", session_id)
+        watching.expect(r"\[q\]uit > ")
+        watching.line("y")
+        watching.expect(r"\(\+1 -0\): allow")
 
 
 def test_grants_are_listed_named_on_what_ran_by_them_and_revoked(daemon: DaemonProcess) -> None:

@@ -12,7 +12,8 @@ from palyra.cli.commands import group, verb
 from palyra.cli.deciding import subject_words
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.client.http import Message, Stopped
+from palyra.client.http import Stopped
+from palyra.client.stream import decode
 from palyra.domain.errors import Conflict, InvalidInput
 from palyra.domain.events import Entry
 from palyra.domain.tools import Subject
@@ -171,7 +172,8 @@ def watch(state: State) -> None:
     state.out.note("waiting for approvals; Ctrl-C ends")
     # From the end of the history: what is pending from before was told above.
     for message in state.api.watch("/v1/events", client.last_position(state.api), Stopped(), patience_s=60):
-        if isinstance(message, Message) and msgspec.json.decode(message.data, type=Entry).kind == "approval.requested":
+        item = decode(message)
+        if isinstance(item, Entry) and item.kind == "approval.requested":
             tell()
 
 
