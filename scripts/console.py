@@ -50,6 +50,7 @@ def build() -> None:
         run(
             [node, npm, "install", "--no-save", "--loglevel=error"],
             "npm could not install its packages; is its registry reachable?",
+            silent=True,
         )
         INSTALLED.write_text(locked)
     _say("building the console")
@@ -125,11 +126,13 @@ def _version(node: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", said)[:2]))
 
 
-def run(command: list[str], otherwise: str) -> None:
+def run(command: list[str], otherwise: str, *, silent: bool = False) -> None:
+    """`silent` is for who counts what went well; what goes wrong is said elsewhere."""
     try:
         # Whoever starts a daemon does not want to hear about new versions of npm.
         quiet = {**os.environ, "npm_config_update_notifier": "false", "npm_config_progress": "false"}
-        done = subprocess.run(command, cwd=SOURCE, env=quiet, timeout=_LONGEST_S, check=False)
+        said = subprocess.DEVNULL if silent else None
+        done = subprocess.run(command, cwd=SOURCE, env=quiet, stdout=said, timeout=_LONGEST_S, check=False)
     except subprocess.TimeoutExpired:
         raise Failed(f"this took longer than {_LONGEST_S} s: {otherwise}") from None
     except OSError as error:
