@@ -4,10 +4,12 @@ It has no timer of its own. When a schedule is due is a task in the queue, and e
 is a row, its run has an id that is made from it, and a submission with a known id is the one that was made before.
 """
 
+import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 
-from palyra.domain.errors import Conflict, NotFound, PalyraError
+from palyra.domain.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.domain.events import ApprovalRequested
 from palyra.domain.labels import CLEAN, Label, merge, untrusted
 from palyra.domain.schedules import Firing, FiringState, Schedule
@@ -16,6 +18,7 @@ from palyra.journal import schedules as rows
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
 from palyra.journal.tasks import Task
+from palyra.runtime import insisting
 from palyra.runtime import schedule_steps as steps
 from palyra.runtime.answers import Answer, Answers
 from palyra.runtime.attachments import Attaching
@@ -43,6 +46,7 @@ class Scheduler:
         # Runs of schedules that have not ended, and those of them whose questions are answered with no.
         self._open: set[str] = set()
         self._denying: set[str] = set()
+        self._beside: set[asyncio.Task[str]] = set()
         queue.register(steps.FIRE, self._fire, limit=_AT_ONCE, max_attempts=_ALWAYS)
         queue.register(steps.ENDED, self._after, limit=_AT_ONCE, max_attempts=20)
         queue.register(steps.DENY, self._deny, limit=_AT_ONCE, max_attempts=20)
@@ -177,7 +181,7 @@ class Scheduler:
         if run_id in self._open:
             self._open.discard(run_id)
             self._denying.discard(run_id)
-            self._db.write(partial(tasks.enqueue, kind=steps.ENDED, payload={"run_id": run_id}, key=run_id, again=True))
+            self._enqueue(partial(tasks.enqueue, kind=steps.ENDED, payload={"run_id": run_id}, key=run_id, again=True))
 
     async def _after(self, task: Task) -> Step | None:
         run_id = str(task.payload["run_id"])
@@ -203,7 +207,18 @@ class Scheduler:
                 self._say_no(entry.event.approval_id)
 
     def _say_no(self, approval_id: str) -> None:
-        self._db.write(partial(tasks.enqueue, kind=steps.DENY, payload={"approval_id": approval_id}, key=approval_id))
+        self._enqueue(partial(tasks.enqueue, kind=steps.DENY, payload={"approval_id": approval_id}, key=approval_id))
+
+    def _enqueue(self, step: Callable[[Tx], str]) -> None:
+        """However long the store refuses it: nobody else would, before the next start."""
+        self._db.write(step).add_done_callback(partial(self._enqueued, step))
+
+    def _enqueued(self, step: Callable[[Tx], str], done: "asyncio.Future[str]") -> None:
+        if done.cancelled() or not isinstance(done.exception(), Unavailable) or self._db.closed:
+            return
+        task = asyncio.create_task(insisting.insist(self._db, step, "what follows from a schedule's run"))
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def _deny(self, task: Task) -> None:
         approval_id = str(task.payload["approval_id"])
