@@ -250,7 +250,8 @@ class Budgets:
         whose = f" of {key.who}" if key.who else ""
         what = "is used up" if full else f"is {spent * 100 // limit.amount} % used"
         text = f"{described(limit)}{whose} {what}: {amount(spent, limit.unit)}"
-        self._db.write(self._notices.telling("budget", name, text, "#/usage"))
+        telling = self._db.write(self._notices.telling("budget", name, text, "#/usage"))
+        telling.add_done_callback(lambda told: self._told.discard(name) if told.cancelled() or told.exception() else None)
 
     def learn(self, target: Target, counted: int, reported: int) -> None:
         """What a provider reported for an input that was counted here."""
