@@ -39,11 +39,12 @@ class Replays:
     async def start(self, principal: str, run_id: str) -> RunReplay:
         """Replay a run of this principal. One that is being replayed already is not begun again."""
         ids.check(run_id, "run_id")
-        known = self._found.get(run_id)
         await self._db.read(lambda tx: runs.get(tx, run_id, principal))
+        recording = await self._db.read(lambda tx: recordings.read(tx, run_id, principal))
+        # Looked at only now: somebody else may have begun it meanwhile.
+        known = self._found.get(run_id)
         if known is not None and known.state == "running":
             return known
-        recording = await self._db.read(lambda tx: recordings.read(tx, run_id, principal))
         begun = self._say(RunReplay(run_id=run_id, state="running"))
         self._tasks[run_id] = asyncio.create_task(self._replay(recording))
         return begun
