@@ -1,0 +1,115 @@
+"""Workers in odd moments: greeted first, given things once, forgotten when nobody waits for them."""
+
+import asyncio
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from palyra.domain.errors import Unavailable
+from palyra.domain.ids import OWNER, SYSTEM_TAPE
+from palyra.domain.ports import CallContext
+from palyra.domain.workers import PROTOCOL, Assign, Cancel, Down, Hello, Welcome
+from palyra.journal import tape, workers
+from palyra.models.scripted import Turn
+from palyra.runtime.workers.crew import Crew
+from palyra.runtime.workers.presence import Presence
+from palyra.runtime.workers.refusals import Refusals
+from palyra.tools.remote import Errand
+from palyra.worker.worker import Worker
+from tests.clocks import HeldClock
+from tests.faults import eventually
+from tests.journals import FailingDisk, new_id, opened
+from tests.journals import run as run_loop
+from tests.worker_world import world
+
+HELLO = [Turn(text=("hello",))]
+
+
+class Line:
+    """The daemon's end of a connection to a worker."""
+
+    address = "here"
+
+    def __init__(self) -> None:
+        self.posted: list[Down] = []
+
+    def post(self, message: Down) -> None:
+        self.posted.append(message)
+
+    async def send(self, message: Down) -> None:
+        self.posted.append(message)
+
+    def close(self) -> None:
+        return
+
+
+def test_a_worker_that_comes_back_is_greeted_before_it_is_given_anything(tmp_path: Path) -> None:
+    """A call is being leased on a connection that was lost: it goes over the next one, behind the greeting, and once."""
+
+    async def inside() -> None:
+        async with opened(tmp_path / "j.db") as db:
+            clock, first, second = HeldClock(), Line(), Line()
+            hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("test.pure",))
+            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
+            row = await db.read(partial(workers.get, name="attic"))
+            await presence.join(row, first, hello)
+            busy, gate = threading.Event(), threading.Event()
+            db.write(lambda tx: (busy.set(), gate.wait(10)))
+            await eventually(busy.is_set, "the store is slow")
+            errand = Errand(tool="test.pure", arguments={}, time_ms=1_000, tier="none")
+            context = CallContext(principal=OWNER, session_id=new_id(), run_id=new_id(), call_id=new_id(), workspace="")
+            performing = asyncio.create_task(Crew(db, clock, presence).perform("attic", errand, context, resume=False))
+            await eventually(lambda: db._jobs.qsize() >= 1, "the call is being leased")
+            joining = asyncio.create_task(presence.join(row, second, hello))
+            await eventually(lambda: db._jobs.qsize() >= 2, "the worker comes back")
+            gate.set()
+            await joining
+            assert [type(each) for each in second.posted] == [Welcome, Assign]
+            performing.cancel()
+            await asyncio.wait([performing])
+            presence.close()
+
+    run_loop(inside())
+
+
+def test_a_worker_forgets_a_call_that_is_cancelled_in_the_moment_it_is_given(tmp_path: Path) -> None:
+    async def inside() -> None:
+        async with world(tmp_path, HELLO) as w:
+            worker = Worker(await w.enrol(), ("test.pure",), slots=1, say=lambda text: None, rehearsal=True)
+            given = Assign(call_id=new_id(), attempt=1, session_id=new_id(), tool="test.pure", arguments={}, time_ms=1_000)
+            line: Any = Line()
+            # Both came in one read.
+            worker._hear(line, given)
+            worker._hear(line, Cancel(call_id=given.call_id, attempt=1))
+            worker.leave()
+            await asyncio.wait_for(worker._left(), 5)
+
+    run_loop(inside())
+
+
+def test_a_worker_that_could_not_be_recorded_is_not_there(tmp_path: Path) -> None:
+    disk = FailingDisk("no room for workers")
+
+    async def inside() -> None:
+        async with opened(tmp_path / "j.db", vfs=disk.name) as db:
+            clock, hello = HeldClock(), Hello(protocol=PROTOCOL, version="1", instance=new_id())
+            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
+            row = await db.read(partial(workers.get, name="attic"))
+            disk.arm(1, apsw.FullError, sticky=True)
+            with pytest.raises(Unavailable):
+                await presence.join(row, Line(), hello)
+            disk.arm(0, apsw.FullError)
+            station = presence.station("attic")
+            assert (station.link, station.present, station.free) == (None, False, False)
+            await presence.join(row, Line(), hello)
+            told = await db.read(lambda tx: [each.kind for each in tape.after(tx, SYSTEM_TAPE, 0)])
+            assert (station.free, told) == (True, ["worker.joined"])
+            presence.close()
+
+    run_loop(inside())
