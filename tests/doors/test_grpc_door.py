@@ -345,6 +345,31 @@ def _last(door: Door, request: Any) -> str:
     return kind
 
 
+def test_who_watches_everything_is_told_of_changes_that_they_may_ask_about(door: Door) -> None:
+    made = door.call(door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="reader", scope="viewer"))
+    reader = (("authorization", f"Bearer {made.token}"),)
+    heard = {}
+    for name, metadata in (("owner", door.metadata), ("reader", reader)):
+        after = door.process.get("/v1/status")["entries"]
+        stream = door.sessions.WatchAll(sessions_pb2.SessionsWatchAllRequest(after=after), metadata=metadata, timeout=PATIENCE_S)
+        # Before its beginning is seen, nothing is promised.
+        stream.initial_metadata()
+        door.call(door.admin.CreateToken, admin_pb2.AdminCreateTokenRequest(name="changed", scope="viewer"))
+        heard[name] = _told(stream, "settings")
+        stream.cancel()
+    assert heard["owner"] >= {"settings", "tokens"}
+    assert "tokens" not in heard["reader"]
+
+
+def _told(stream: Any, upto: str) -> set[str]:
+    told: set[str] = set()
+    for batch in stream:
+        told |= {topic for one in batch.happened for topic in one.state_changed.what}
+        if upto in told:
+            break
+    return told
+
+
 # --- the end: keep this the last ---------------------------------------------------------------------------------------------
 
 

@@ -30,9 +30,7 @@ class Connection(Protocol):
 
     def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]: ...
 
-    def changes(self) -> int:
-        """How many rows this connection has changed since it was opened."""
-        ...
+    def changes(self) -> int: ...  # How many rows it has changed so far.
 
     def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
@@ -105,9 +103,8 @@ class Tx:
         self.connection = connection
         self.now_ms = now_ms
         self.appended: list[Appended] = []
-        # Kinds of tasks that this step has work for.
+        # Kinds of tasks that this step has work for, and what is not what it was when this is durable.
         self.signals: tuple[str, ...] = ()
-        # What is not what it was when this is durable.
         self.touched: tuple[Topic, ...] = ()
         self.held = held
         self._mark = held.mark if held is not None else NOTHING
