@@ -104,7 +104,8 @@ class Hub:
         self._telling: asyncio.Task[None] | None = None
         self._by_tape: dict[str, set[Subscription]] = {}
         self._everything: set[Subscription] = set()
-        self._speaking: dict[str, SoFar] = {}
+        # By tape: the run that speaks, and what it has said.
+        self._speaking: dict[str, tuple[str, SoFar]] = {}
 
     @property
     def watchers(self) -> int:
@@ -161,13 +162,15 @@ class Hub:
         for subscription in self._by_tape.get(tape, ()):
             subscription.push_live(wire)
 
-    def speaks(self, tape: str, so_far: SoFar) -> None:
+    def speaks(self, tape: str, run_id: str, so_far: SoFar) -> None:
         """A turn begins: `so_far` gives what it has said whenever somebody wants to know."""
-        self._speaking[tape] = so_far
+        self._speaking[tape] = run_id, so_far
 
-    def silent(self, tape: str) -> None:
-        self._speaking.pop(tape, None)
+    def silent(self, tape: str, run_id: str) -> None:
+        """A run's turn is over. If it was long in ending, another run speaks by now."""
+        if tape in self._speaking and self._speaking[tape][0] == run_id:
+            del self._speaking[tape]
 
     def _said(self, tape: str | None) -> bytes:
-        so_far = self._speaking.get(tape) if tape else None
-        return so_far() if so_far else b""
+        speaking = self._speaking.get(tape) if tape else None
+        return speaking[1]() if speaking else b""

@@ -66,7 +66,7 @@ class _Stream:
         self.first_ms = 0
         self.text: list[str] = []
         self._shown: list[tuple[str, str]] = []
-        turns.hub.speaks(self._tape, self._so_far)
+        turns.hub.speaks(self._tape, self._run_id, self._so_far)
 
     def emit(self, channel: Channel, piece: str) -> None:
         if channel == "call":
@@ -193,7 +193,7 @@ class ModelTurns:
             await self._spending.ask(run, question)
         finally:
             self._spending.done(run)
-            self.hub.silent(run.session_id)
+            self.hub.silent(run.session_id, run.run_id)
 
     async def _take(self, run: Working, *, continuing: bool) -> None:
         index = attempt = 0
