@@ -98,6 +98,18 @@ def test_a_chat_goes_on_with_the_last_chat_and_not_with_what_a_script_asked(daem
         chat.expect(f"session {chatted}")
 
 
+def test_a_question_breaks_no_word_and_what_ctrl_c_ends_is_said_on_a_line_of_its_own(daemon: DaemonProcess) -> None:
+    question = ("ask", "run touch narrow.txt")
+    with terminal(daemon.home, *question, cwd=daemon.workspace, columns=44) as shown:
+        asked = shown.expect(r"\? shell.run asks[^>]*?(?=\[y\]es once)")[0]
+        shown.expect("uit > ")
+        shown.type("\x03")
+        shown.expect(r"\nerror: interrupted")
+        assert shown.ends() == 130
+    assert max(map(len, asked.splitlines())) <= 44
+    assert not (daemon.workspace / "narrow.txt").exists()
+
+
 def test_what_was_denied_in_part_is_not_a_failure(tmp_path: Path) -> None:
     write = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x"}}
     script = {"look": [{"calls": [{"name": "fs.list", "arguments": {}}, write]}, {"text": "hm"}], "*": [{"text": "plain"}]}

@@ -1,5 +1,6 @@
 """Putting an approval to a person on a plain terminal, outside a chat. Reads the terminal itself: standard input may be a pipe."""
 
+import os
 import sys
 
 from palyra.cli import client, editing, entry_lines
@@ -19,14 +20,20 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
     def style(text: str, *styles: str) -> str:
         return state.out.style(text, *styles, color=state.out.error_color)
 
-    for line in entry_lines.approval_lines(style, request):
-        sys.stderr.write(line + "\n")
     deciding = Deciding(request)
     with open("/dev/tty", encoding="utf-8", errors="replace") as terminal:
+        width = os.get_terminal_size(terminal.fileno()).columns
+        for line in entry_lines.approval_lines(style, request, width=width):
+            sys.stderr.write(line + "\n")
         while True:
             sys.stderr.write(style(deciding.prompt, "bold", "magenta"))
             sys.stderr.flush()
-            line = terminal.readline()
+            try:
+                line = terminal.readline()
+            except KeyboardInterrupt:
+                # What is said next begins a line, not behind the question.
+                sys.stderr.write("\n")
+                raise
             step = deciding.enter(line) if line else Leave()
             if isinstance(step, Edit):
                 try:
@@ -41,7 +48,8 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
                 case Decided():
                     return send(state.api, request.approval_id, step)
                 case Say(text=text):
-                    sys.stderr.write(f"{clean(text)}\n" if text else "")
+                    said = entry_lines.wrapped(style, clean(text), width) if text else []
+                    sys.stderr.write("".join(f"{line}\n" for line in said))
                 case Leave():
                     raise Interrupted(f"the approval stays pending: answer it with `palyra approvals allow {request.approval_id}`")
 

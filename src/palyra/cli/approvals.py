@@ -59,7 +59,7 @@ def show(state: State, approval_id: str) -> None:
     if state.out.as_json:
         state.out.json(found)
         return
-    for line in entry_lines.approval_lines(state.out.style, found.request, preview=False):
+    for line in entry_lines.approval_lines(state.out.style, found.request, preview=False, width=_width(state)):
         state.out.line(line)
     for line in clean(found.request.preview.body).splitlines():
         state.out.line("    " + entry_lines.diff_line(state.out.style, line))
@@ -181,10 +181,15 @@ def _tell(state: State, approval: Approval) -> None:
     if state.out.as_json:
         state.out.json_line(approval)
         return
-    for line in entry_lines.approval_lines(state.out.style, approval.request):
+    for line in entry_lines.approval_lines(state.out.style, approval.request, width=_width(state)):
         state.out.line(line)
     state.out.line(f"  answer with: palyra approvals allow {approval.approval_id}, or deny")
     sys.stdout.flush()
+
+
+def _width(state: State) -> int:
+    """Lines are broken for a terminal; a program gets them whole."""
+    return state.out.width if state.out.is_terminal else 0
 
 
 def _subject(approval: Approval, number: int) -> Subject:

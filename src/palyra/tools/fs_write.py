@@ -64,4 +64,5 @@ class Write(ChangingTool):
         verb = "created" if change.before is None else "overwrote"
         lines = change.after.count(b"\n") + (change.after[-1:] not in (b"", b"\n"))
         digest = sha256(change.after).hexdigest()[:16]
-        return f"{verb} {change.place.shown}: {lines} lines, {len(change.after):,} bytes, sha256 {digest}"
+        counted = "1 line" if lines == 1 else f"{lines} lines"
+        return f"{verb} {change.place.shown}: {counted}, {len(change.after):,} bytes, sha256 {digest}"
