@@ -195,6 +195,12 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(somebo
     left.unlink()
     # Gone by itself: it is over, and the page that was never touched knows it.
     expect(found).to_have_count(0)
+    # What nobody could be told of is asked for by whoever is back.
+    port = daemon.port
+    daemon.kill()
+    task(daemon, "queued", kind="test.elsewhere")
+    daemon.restart(port=port)
+    expect(row.locator("td[data-label='waits']")).to_have_text("1")
 
 
 def test_everything_is_done_with_the_keyboard_alone(somebody: Person) -> None:
