@@ -1,4 +1,4 @@
-"""One Chromium and one daemon for each module of console tests; each test is somebody else, in a browser of their own."""
+"""One Chromium for all console tests, one daemon for each module; each test is somebody else, in a browser of their own."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,7 +41,7 @@ def script(folder: Path) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with console_world.chromium() as opened:
         yield opened
