@@ -65,7 +65,12 @@ def test_what_it_does_can_be_edited_before_it_is_allowed(somebody: Person) -> No
     card.get_by_role("button", name="Allow as edited").click()
     expect(page.get_by_text("It is settled.")).to_be_visible()
     assert plan(somebody) == "three\n"
-    (somebody.daemon.workspace / "plan.txt").unlink()
+    # As in a terminal; the agent itself cannot take anything back.
+    message = page.get_by_role("textbox", name="Message")
+    message.fill("/undo")
+    message.press("Enter")
+    expect(page.get_by_role("article", name="Step: write a file").locator("summary .badge")).to_have_text("undone")
+    assert plan(somebody) is None
 
 
 def test_a_wider_yes_says_what_it_covers_and_is_not_asked_again(somebody: Person) -> None:

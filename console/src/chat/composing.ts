@@ -32,6 +32,7 @@ export const REFERENCES: readonly (readonly [string, string])[] = [
 export const COMMANDS: readonly (readonly [string, string])[] = [
   ["/new", "begin a new session"],
   ["/stop", "stop what it is doing"],
+  ["/undo", "take back the newest change to files"],
   ["/retry", "say the last message again"],
   ["/title", "give this session a name: /title Holiday plans"],
   ["/branch", "continue in a copy of this session"],

@@ -46,7 +46,9 @@ export function Scroll({ rows, draw, onTop, onLook, before, after }: Given): VNo
   at.current.to = to;
 
   const look = () => {
-    const box = pane.current!;
+    const box = pane.current;
+    // The last scrolling of a page is told when the page has gone.
+    if (!box) return;
     at.current.top = box.scrollTop - list.current!.offsetTop;
     at.current.height = box.clientHeight;
     at.current.pinned = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;

@@ -64,6 +64,7 @@ export async function command(line: string, conversation: Conversation | undefin
   const path = `/v1/sessions/${conversation.id}`;
   switch (name) {
     case "/stop": await stop(conversation); return true;
+    case "/undo": await post(`${path}/undo`, {}); return true;
     case "/retry": await retry(conversation); return true;
     case "/title": await rename(conversation.id, words); return true;
     case "/branch": go("chat", (await branch(conversation.id)).session_id); return true;
