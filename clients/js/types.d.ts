@@ -623,6 +623,12 @@ export interface NewRule {
   words: string;
 }
 
+export interface NotUndone {
+  call_id: string;
+  tool: string;
+  why: string;
+}
+
 export interface Nothing {}
 
 export interface OpenAIError {
@@ -1171,6 +1177,7 @@ export interface Undone {
   dry_run?: boolean;
   diff?: string;
   conflicts?: (string)[];
+  left?: (NotUndone)[];
 }
 
 export interface Usage {

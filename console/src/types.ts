@@ -1491,6 +1491,12 @@ export interface NewValue {
   scope?: string;
 }
 
+export interface NotUndone {
+  call_id: string;
+  tool: string;
+  why: string;
+}
+
 export interface Nothing {}
 
 export interface Notice {
@@ -2849,6 +2855,7 @@ export interface Undone {
   dry_run?: boolean;
   diff?: string;
   conflicts?: (string)[];
+  left?: (NotUndone)[];
 }
 
 export interface Usage {

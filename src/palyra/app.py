@@ -386,7 +386,7 @@ async def start(
         learning=learning,
         feeder=feeder,
         transcripts=transcripts,
-        undoing=Undoing(db, checkpoints, restoring, redactor),
+        undoing=Undoing(db, checkpoints, restoring, redactor, workers.crew),
         replays=Replays(db, catalogue),
         forking=Forking(db, models, clock, settings, others),
         rewinding=Rewinding(db, runs, checkpoints, restoring, redactor),

@@ -42,12 +42,19 @@ class Submitted(Struct, frozen=True):
     seq: int
 
 
+class NotUndone(Struct, frozen=True):
+    call_id: str
+    tool: str
+    why: str
+
+
 class Undone(Struct, frozen=True):
     calls: tuple[str, ...]
     changes: tuple[FileChange, ...]
     dry_run: bool = False
     diff: str = ""
     conflicts: tuple[str, ...] = ()
+    left: tuple[NotUndone, ...] = ()
 
 
 class Cancelled(Struct, frozen=True):

@@ -9,7 +9,7 @@ from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.client.discovery import folder_of
 from palyra.client.http import Api
-from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError
+from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
 from palyra.journal.sessions import Session
 
 _MOST_SESSIONS = 20
@@ -43,6 +43,8 @@ def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool
         state.out.line(line)
     for line in entry_lines.preview_lines(state.out.style, "diff", undone.diff):
         state.out.line(line)
+    for left in undone.left:
+        state.out.line(state.out.style(f"  not put back: {clean(left.tool)}: {one_line(left.why, 200)}", "yellow"))
     for path in undone.conflicts if undone.dry_run else ():
         state.out.line(state.out.style(f"  changed by somebody else since: {clean(path)}", "red"))
 
@@ -89,6 +91,7 @@ def _newest(api: Api, sessions: list[Session]) -> _Place:
     """Where the newest change was made that can be taken back: ids of calls sort by their time."""
     open_ones: list[_Place] = []
     refused: list[Conflict] = []
+    away: Unavailable | None = None
     for session in sessions:
         try:
             open_ones.append(_Place(session, client.undo(api, session.session_id, dry_run=True).calls[0]))
@@ -96,8 +99,13 @@ def _newest(api: Api, sessions: list[Session]) -> _Place:
             continue
         except Conflict as error:
             refused.append(error)
+        except Unavailable as error:
+            # Its newest change is at a worker that is not there.
+            away = error
     if open_ones:
         return max(open_ones, key=lambda place: place.call_id)
+    if away is not None:
+        raise away
     working = next((error for error in refused if _UNDONE not in error.message), None)
     if working is not None:
         raise working

@@ -29,6 +29,9 @@ PIECE_BYTES = 256 << 10
 MOST_FILES = 256
 MOST_FILE_BYTES = 32 << 20
 MOST_CALL_BYTES = 64 << 20
+# Of one undo: calls, and files of all of them.
+MOST_UNDONE = 1_000
+MOST_UNDONE_FILES = 2_000
 
 CallState = Literal["running", "finished", "lost"]
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
@@ -93,6 +96,8 @@ class Hello(Message, frozen=True, kw_only=True, tag="hello"):
     tier: Tier = "none"
     tools: Annotated[tuple[Short, ...], Meta(max_length=64)] = ()
     slots: Annotated[int, Meta(ge=1, le=256)] = 1
+    # It keeps what takes its calls back, and can be asked to.
+    undoes: bool = False
     calls: Annotated[tuple[Kept, ...], Meta(max_length=4_096)] = ()
 
 
@@ -131,6 +136,24 @@ class RolledBack(Message, frozen=True, kw_only=True, tag="rolled_back"):
     call_id: Id
     changes: Annotated[tuple[FileChange, ...], Meta(max_length=MOST_FILES)] = ()
     conflict: Short = ""
+
+
+class Taken(Struct, frozen=True):
+    """What taking one call back changed."""
+
+    call_id: Id
+    changes: Annotated[tuple[FileChange, ...], Meta(max_length=MOST_FILES)]
+
+
+class TookBack(Message, frozen=True, kw_only=True, tag="took_back"):
+    """The answer to a TakeBack. `clashes` are files that somebody else has changed; `missing` calls that are not known any more."""
+
+    ask_id: Id
+    taken: Annotated[tuple[Taken, ...], Meta(max_length=MOST_UNDONE)] = ()
+    clashes: Annotated[tuple[str, ...], Meta(max_length=MOST_UNDONE_FILES)] = ()
+    missing: Annotated[tuple[Id, ...], Meta(max_length=MOST_UNDONE)] = ()
+    diff: Text = ""
+    failed: Short = ""
 
 
 class Renew(Message, frozen=True, kw_only=True, tag="renew"):
@@ -211,6 +234,16 @@ class RollBack(Message, frozen=True, kw_only=True, tag="roll_back"):
     session_id: Id
 
 
+class TakeBack(Message, frozen=True, kw_only=True, tag="take_back"):
+    """Put back what these calls changed, oldest first; all of it or nothing. `look`: only say what that would be."""
+
+    ask_id: Id
+    session_id: Id
+    calls: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=MOST_UNDONE)]
+    look: bool = False
+    force: bool = False
+
+
 class Want(Message, frozen=True, kw_only=True, tag="want"):
     digest: Digest
 
@@ -232,7 +265,22 @@ class Piece(Message, frozen=True, kw_only=True, tag="piece"):
     gone: bool = False
 
 
-Up = AskAuthority | AskChallenge | Enrol | Prove | Hello | Beat | Need | Progress | Finished | RolledBack | Renew | Leaving | Piece
+Up = (
+    AskAuthority
+    | AskChallenge
+    | Enrol
+    | Prove
+    | Hello
+    | Beat
+    | Need
+    | Progress
+    | Finished
+    | RolledBack
+    | TookBack
+    | Renew
+    | Leaving
+    | Piece
+)
 Down = (
     Authority
     | Challenge
@@ -245,6 +293,7 @@ Down = (
     | Cancel
     | Settled
     | RollBack
+    | TakeBack
     | Want
     | Drain
     | Piece

@@ -65,7 +65,8 @@ def behind(tx: Tx, session_id: str, seq: int) -> Aftermath:
                 proposed[event.call_id] = event
             case ToolStarted() as event:
                 call = proposed.setdefault(event.call_id, _proposal(tx, run_id, event.call_id, proposed))
-                if call.effect in ("once", "idempotent"):
+                # Files at a worker are put back by undoing the call, and not by going back in the session.
+                if call.effect in ("once", "idempotent") or (call.effect == "reversible" and call.tool.startswith("worker:")):
                     lasting[event.call_id] = Lasting(at, event.call_id, run_id, call.tool, call.effect, _what(call))
             case ToolFinished() as event:
                 tool = _proposal(tx, run_id, event.call_id, proposed).tool if event.changes else ""
@@ -73,6 +74,8 @@ def behind(tx: Tx, session_id: str, seq: int) -> Aftermath:
                 if event.call_id in lasting:
                     lasting[event.call_id] = msgspec.structs.replace(lasting[event.call_id], outcome=event.outcome)
             case ToolUndone() as event:
+                if event.why == "undo":
+                    lasting.pop(event.call_id, None)
                 changed += _changes(at, event.changes, "undo", event.call_id, run_id)
             case SessionRestored() as event:
                 changed += _changes(at, event.changes, "rewind")

@@ -111,10 +111,10 @@ def returns(tx: Tx, tape: str, *, of: Literal["conversation", "files"] = "conver
 
 
 def effects(tx: Tx, session_id: str) -> list[Effect]:
-    """Every change of files of a session, oldest first."""
+    """Every change of files of a session here, oldest first. Those of workers are not reached by going back."""
     rows = tx.all(
         """SELECT e.call_id, e.run_id, e.tool, n.seq, e.undone_ms > 0 FROM effects e JOIN entries n ON n.position = e.position
-        WHERE e.session_id = :id ORDER BY e.position""",
+        WHERE e.session_id = :id AND e.tool NOT LIKE 'worker:%' ORDER BY e.position""",
         id=session_id,
     )
     return [Effect(call_id, run_id, tool, seq, bool(undone)) for call_id, run_id, tool, seq, undone in rows]

@@ -133,5 +133,11 @@ def _effects(tx: Tx, which: str, wanted: str) -> list[EffectRow]:
     return [EffectRow(*row) for row in rows]
 
 
+def elsewhere(effect: EffectRow) -> str:
+    """The worker that a call changed files of; empty for those here."""
+    source, slash, _ = effect.tool.partition("/")
+    return source.removeprefix("worker:") if slash and source.startswith("worker:") else ""
+
+
 def mark_undone(tx: Tx, call_id: str) -> None:
     tx.run("UPDATE effects SET undone_ms = :now WHERE call_id = :call_id", now=tx.now_ms, call_id=call_id)

@@ -16,15 +16,19 @@ from palyra.runtime.working import Working
 
 def who_stopped(call: CallProgress) -> str:
     """Why nobody knows what came of a call."""
-    worker, slash, _ = call.call.tool.partition("/")
-    lost = slash and worker.startswith("worker:")
-    return f"the daemon stopped, or lost the {worker.replace(':', ' ')}," if lost else "the daemon stopped"
+    worker = call.call.tool.partition("/")[0]
+    return f"the daemon stopped, or lost the {worker.replace(':', ' ')}," if at_worker(call) else "the daemon stopped"
+
+
+def at_worker(call: CallProgress) -> bool:
+    return call.call.tool.startswith("worker:") and "/" in call.call.tool
 
 
 def record_start(tx: Tx, run: Working, call: CallProgress, sealed: bytes) -> None:
-    """The start, and in the same step what takes it back."""
+    """The start, and in the same step what takes it back. Of a call at a worker, who keeps that itself: only that there is such."""
     (entry,) = tape.append(tx, run.session_id, run.principal, [start(call)], run.run_id)
-    if sealed:
+    there = at_worker(call) and call.proposed is not None and call.proposed.effect == "reversible"
+    if sealed or there:
         workspace.keep_effect(
             tx,
             call_id=call.call.id,

@@ -93,6 +93,26 @@ class Restoring:
             if session_id not in {task.get_name() for task in self._retries}:
                 self._runs.let_go(session_id)
 
+    async def elsewhere(
+        self,
+        session: Session,
+        act: Callable[[], Coroutine[Any, Any, T]],
+        ready: Callable[[Tx], None],
+        tell: Callable[[T, Tx], None],
+    ) -> T:
+        """Have another machine put its files back, and tell of it. Asked again it answers the same: a crash needs no more care."""
+        session_id = session.session_id
+        self._runs.hold_back(session_id)
+        try:
+            await self._db.write(ready)
+            await self._runs.last_words(session_id)
+            done = await act()
+            await self._db.write(partial(tell, done))
+            return done
+        finally:
+            if session_id not in {task.get_name() for task in self._retries}:
+                self._runs.let_go(session_id)
+
     async def recover(self) -> None:
         """After a start, before any run goes on: take back what was begun and not told."""
         for session_id in {each.session_id for each in await self._db.read(travels.pending)}:

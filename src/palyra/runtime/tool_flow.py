@@ -358,6 +358,8 @@ class ToolFlow:
         tool = self._elsewhere(call)
         if tool is None:
             sealed = await self._db.read(lambda tx: workspace.checkpoint(tx, call.call.id))
+            if not sealed:
+                raise Conflict("the worker that has these files is no worker of ours any more")
             return await self._checkpoints.restore(sealed, run.workspace, call.call.id)
         try:
             return await tool.roll_back(self._context(run, call))

@@ -1,21 +1,27 @@
-"""Taking effects back: one call, or all of a run, newest first, with a look at what would change before."""
+"""Taking effects back: one call, or all of a run, newest first, with a look at what would change before.
+
+What calls changed here is put back whole or not at all. What they changed at a worker is put back there, if it can be reached;
+what is left over is named.
+"""
 
 from functools import partial
 
 from msgspec import Struct, structs
 
 from palyra.domain import ids
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
+from palyra.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
 from palyra.domain.events import FileChange, ToolUndone
 from palyra.domain.redaction import Redactor
-from palyra.journal import runs, sessions, tape, workspace
+from palyra.journal import runs, sessions, tape, workers, workspace
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
 from palyra.journal.workspace import EffectRow
+from palyra.runtime import undo_elsewhere
 from palyra.runtime.checkpointing import Checkpoints
 from palyra.runtime.restoring import Restoring
+from palyra.runtime.undo_elsewhere import NotUndone, There, Workers
 from palyra.tools import rewinds
-from palyra.tools.rewinds import Aim, Tracks
+from palyra.tools.rewinds import Aim, Clash, Tracks
 
 
 class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -31,26 +37,36 @@ class Undo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
 
 
 class Undone(Struct, frozen=True, kw_only=True):
-    """`diff` shows, in a dry run, what becomes of the files; `conflicts` are those that somebody else has changed."""
+    """`diff` shows, in a dry run, what becomes of the files; `conflicts` are those that somebody else has changed.
+
+    `left` are calls at workers whose changes could not be put back.
+    """
 
     calls: tuple[str, ...]
     changes: tuple[FileChange, ...]
     dry_run: bool = False
     diff: str = ""
     conflicts: tuple[str, ...] = ()
+    left: tuple[NotUndone, ...] = ()
 
 
 class _Chosen(Struct, frozen=True):
-    """Effects to take back, newest first, the paths that each touched, and what is to be done about it."""
+    """Effects to take back, newest first, the paths that each touched, and what is to be done about it, here and elsewhere."""
 
     effects: list[EffectRow]
     paths: dict[str, tuple[str, ...]]
     aim: Aim
+    there: list[There]
+
+    @property
+    def something(self) -> bool:
+        return bool(self.aim.changes or self.aim.clashes or any(each.changes or each.clashes or each.left for each in self.there))
 
 
 class Undoing:
-    def __init__(self, db: Database, checkpoints: Checkpoints, restoring: Restoring, redactor: Redactor) -> None:
+    def __init__(self, db: Database, checkpoints: Checkpoints, restoring: Restoring, redactor: Redactor, workers_: Workers) -> None:
         self._db = db
+        self._workers = workers_
         self._redactor = redactor
         self._checkpoints = checkpoints
         self._restoring = restoring
@@ -70,36 +86,67 @@ class Undoing:
         else:
             chosen = await self._newest(session, effects, wanted)
         aim = chosen.aim
-        undone = Undone(
-            calls=tuple(effect.call_id for effect in chosen.effects),
-            changes=tuple(FileChange(self._redactor.redact(each.path), each.change) for each in aim.changes),
-            dry_run=wanted.dry_run,
-            conflicts=tuple(self._redactor.redact(clash.path) for clash in aim.clashes),
-        )
+        undone = self._undone(chosen, wanted)
+        if undone.left and not undone.calls:
+            raise Unavailable(f"{undone.left[0].why}: nothing was undone; another change can be named by its call")
         if wanted.dry_run:
-            shown = await self._checkpoints.preview(aim, session.workspace)
-            return structs.replace(undone, diff=self._redactor.redact(shown.body))
-        if aim.clashes and not wanted.force:
-            named = self._redactor.redact(rewinds.named(aim.clashes))
-            raise Conflict(f"not as the call left it: {named}", files=undone.conflicts)
+            shown = (await self._checkpoints.preview(aim, session.workspace)).body if chosen.effects else ""
+            diff = "\n".join(filter(None, (shown, *(each.diff for each in chosen.there))))
+            return structs.replace(undone, diff=self._redactor.redact(diff))
+        if undone.conflicts and not wanted.force:
+            clashes = (*aim.clashes, *(Clash(path, "changed there since") for each in chosen.there for path in each.clashes))
+            raise Conflict(f"not as the call left it: {self._redactor.redact(rewinds.named(clashes))}", files=undone.conflicts)
         if aim.changes:
             await self._restoring.carry_out(
                 session, "@undo", aim, partial(_nobody_works, session), partial(self._tell, session, chosen)
             )
-        return undone
+        there = [each if each.left else await self._take_back(session, each, wanted) for each in chosen.there]
+        return self._undone(structs.replace(chosen, there=there), wanted)
+
+    def _undone(self, chosen: _Chosen, wanted: Undo) -> Undone:
+        redact = self._redactor.redact
+        changes = (*chosen.aim.changes, *(change for each in chosen.there for change in each.changes))
+        done = [*chosen.effects, *(effect for each in chosen.there if not each.left for effect in each.effects)]
+        return Undone(
+            calls=tuple(effect.call_id for effect in sorted(done, key=lambda effect: -effect.position)),
+            changes=tuple(FileChange(redact(each.path), each.change) for each in changes),
+            dry_run=wanted.dry_run,
+            conflicts=tuple(redact(path) for path in (*(clash.path for clash in chosen.aim.clashes), *_clashes(chosen))),
+            left=tuple(structs.replace(left, why=redact(left.why)) for each in chosen.there for left in each.left),
+        )
+
+    async def _take_back(self, session: Session, there: There, wanted: Undo) -> There:
+        if not there.changes:
+            return there
+        act = partial(undo_elsewhere.ask, self._workers, session.session_id, there, look=False, force=wanted.force)
+        ready = partial(_nobody_works, session)
+        return await self._restoring.elsewhere(session, act, ready, partial(self._tell_there, session))
+
+    def _tell_there(self, session: Session, there: There, tx: Tx) -> None:
+        for effect in there.effects if not there.left else ():
+            changes = tuple(FileChange(self._redactor.redact(each.path), each.change) for each in there.taken[effect.call_id])
+            if changes:
+                undone = ToolUndone(call_id=ids.CallId(effect.call_id), changes=changes, tool=effect.tool)
+                tape.append(tx, session.session_id, session.owner, [undone], effect.run_id)
+                workspace.mark_undone(tx, effect.call_id)
 
     async def _choose(self, session: Session, effects: list[EffectRow], wanted: Undo) -> _Chosen:
         tracks, touched = Tracks(), {}
-        for effect in reversed(effects):
+        here = [effect for effect in effects if not workspace.elsewhere(effect)]
+        groups = undo_elsewhere.grouped(effect for effect in effects if workspace.elsewhere(effect))
+        there = [
+            await undo_elsewhere.ask(self._workers, session.session_id, each, look=True, force=wanted.force) for each in groups
+        ]
+        for effect in reversed(here):
             sealed = await self._db.read(partial(workspace.checkpoint, call_id=effect.call_id))
             touched[effect.call_id] = await self._checkpoints.follow(tracks, sealed, effect.call_id)
-        return _Chosen(effects, touched, await self._checkpoints.aim(tracks, session.workspace, force=wanted.force))
+        return _Chosen(here, touched, await self._checkpoints.aim(tracks, session.workspace, force=wanted.force), there)
 
     async def _newest(self, session: Session, effects: list[EffectRow], wanted: Undo) -> _Chosen:
         """A call that was cancelled before it did anything is nothing to undo: then the one before is meant."""
         for effect in effects:
             chosen = await self._choose(session, [effect], wanted)
-            if chosen.aim.changes or chosen.aim.clashes:
+            if chosen.something:
                 return chosen
         raise NotFound("nothing was changed here that could be undone")
 
@@ -116,6 +163,10 @@ class Undoing:
         return told[0]
 
 
+def _clashes(chosen: _Chosen) -> list[str]:
+    return [path for each in chosen.there for path in each.clashes]
+
+
 def _nobody_works(session: Session, tx: Tx) -> None:
     if any(run.state == "in_progress" for run in runs.unfinished_of_session(tx, session.session_id)):
         raise Conflict("a run is working in this session: stop it, or wait for it, before undoing")
@@ -130,6 +181,8 @@ def _open_effects(tx: Tx, principal: str, session_id: str, wanted: Undo) -> tupl
         effects = workspace.effects_of_run(tx, session_id, wanted.run_id)
     else:
         effects = workspace.effects_of_session(tx, session_id)
+    # What never got to its worker changed nothing there.
+    effects = [each for each in effects if not workspace.elsewhere(each) or workers.find_lease(tx, each.call_id)]
     if not effects:
         raise NotFound("nothing was changed here that could be undone")
     left = [effect for effect in effects if not effect.undone_ms]

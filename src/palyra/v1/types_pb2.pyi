@@ -2755,19 +2755,31 @@ class RunPage(_message.Message):
     next: str
     def __init__(self, runs: _Optional[_Iterable[_Union[_events_pb2.RunRow, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
+class NotUndone(_message.Message):
+    __slots__ = ("call_id", "tool", "why")
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    tool: str
+    why: str
+    def __init__(self, call_id: _Optional[str] = ..., tool: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
 class Undone(_message.Message):
-    __slots__ = ("calls", "changes", "dry_run", "diff", "conflicts")
+    __slots__ = ("calls", "changes", "dry_run", "diff", "conflicts", "left")
     CALLS_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     DIFF_FIELD_NUMBER: _ClassVar[int]
     CONFLICTS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
     calls: _containers.RepeatedScalarFieldContainer[str]
     changes: _containers.RepeatedCompositeFieldContainer[_events_pb2.FileChange]
     dry_run: bool
     diff: str
     conflicts: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, calls: _Optional[_Iterable[str]] = ..., changes: _Optional[_Iterable[_Union[_events_pb2.FileChange, _Mapping]]] = ..., dry_run: _Optional[bool] = ..., diff: _Optional[str] = ..., conflicts: _Optional[_Iterable[str]] = ...) -> None: ...
+    left: _containers.RepeatedCompositeFieldContainer[NotUndone]
+    def __init__(self, calls: _Optional[_Iterable[str]] = ..., changes: _Optional[_Iterable[_Union[_events_pb2.FileChange, _Mapping]]] = ..., dry_run: _Optional[bool] = ..., diff: _Optional[str] = ..., conflicts: _Optional[_Iterable[str]] = ..., left: _Optional[_Iterable[_Union[NotUndone, _Mapping]]] = ...) -> None: ...
 
 class StoredFile(_message.Message):
     __slots__ = ("artifact", "name", "media_type", "size", "reads_as", "width", "height", "characters", "note")

@@ -15,25 +15,30 @@ from palyra.domain.hands import everyday
 from palyra.domain.ports import CallContext
 from palyra.domain.redaction import Redactor
 from palyra.domain.tools import Tier, ToolResult
-from palyra.domain.workers import MOST_TEXT, Assign, Finished, Shipped
+from palyra.domain.workers import MOST_TEXT, Assign, Finished, Shipped, TakeBack, Taken, TookBack
 from palyra.runtime.clock import Clock
-from palyra.tools import checkpoints, shipping, standard
+from palyra.tools import checkpoints, rewinds, shipping, snapshots, standard
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.checkpoints import Reversible
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import Fence
 from palyra.tools.remote import REHEARSED, REMOTE
+from palyra.tools.rewinds import Tracks
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell import tools as shell
 from palyra.tools.shell.jobs import Jobs
 from palyra.tools.shell.running import Runner
+from palyra.tools.snapshots import Checkpoint
 from palyra.worker.contents import Contents
 from palyra.worker.home import Home
 from palyra.worker.records import Record, Records
 
+_MOST_DIFF = 256 << 10
 DEFAULT = ("shell.run", "fs.read", "fs.write")
 _MOST_DATA = 1 << 20
+# What takes back a call that changed nothing.
+_NOTHING = snapshots.encode(Checkpoint(1, (), (), ()))
 T = TypeVar("T")
 
 
@@ -65,7 +70,7 @@ class Doing:
             (tool, arguments, workspace), stopped = await _whole(everyday.do(self._begin, assign))
         except (PalyraError, OSError) as error:
             # Not begun: there is nothing to remember but that.
-            await _whole(everyday.do(self._records.begin, _record(assign), b""))
+            await _whole(everyday.do(self._records.begin, _record(assign), _NOTHING))
             finished = _finished(assign, ToolResult(outcome="error", text=_said(error)))
         else:
             if stopped:
@@ -137,6 +142,30 @@ class Doing:
         changes = checkpoints.restore(kept, self._home.session(session_id)) if kept else []
         self._records.forget(call_id)
         return tuple(changes)
+
+    def take_back(self, said: TakeBack) -> TookBack:
+        """Put back what calls changed that are over. Nothing is, if somebody else has changed one of their files since."""
+        missing = tuple(call_id for call_id in said.calls if not self._records.checkpoint(call_id))
+        if missing:
+            return TookBack(ask_id=said.ask_id, missing=missing)
+        workspace = self._home.session(said.session_id)
+        tracks = Tracks()
+        touched = {call_id: tracks.add(self._records.checkpoint(call_id)) for call_id in said.calls}
+        aim = tracks.aim(workspace, force=said.force)
+        taken = tuple(
+            Taken(call_id, self._records.undone(call_id) or tuple(each for each in aim.changes if each.path in paths))
+            for call_id, paths in touched.items()
+        )
+        clashes = tuple(clash.path for clash in aim.clashes)
+        if said.look:
+            diff = rewinds.preview(aim.target, workspace).body[:_MOST_DIFF]
+            return TookBack(ask_id=said.ask_id, taken=taken, clashes=clashes, diff=diff)
+        if clashes and not said.force:
+            return TookBack(ask_id=said.ask_id, clashes=clashes)
+        for each in taken:
+            self._records.undo(each.call_id, each.changes)
+        checkpoints.restore(aim.target, workspace)
+        return TookBack(ask_id=said.ask_id, taken=taken)
 
 
 def _record(assign: Assign) -> Record:

@@ -37,6 +37,8 @@ from palyra.domain.workers import (
     RollBack,
     RolledBack,
     Settled,
+    TakeBack,
+    TookBack,
     Want,
     Welcome,
 )
@@ -217,6 +219,7 @@ class Worker:
             tier=await self._doing.tier(),
             tools=self._offered,
             slots=self._slots,
+            undoes=True,
             calls=self._records.kept(),
         )
 
@@ -277,6 +280,8 @@ class Worker:
                 self._spawn(self._send(line, digest))
             case RollBack():
                 self._spawn(self._roll_back(said))
+            case TakeBack():
+                self._spawn(self._take_back(line, said))
             case Renewed():
                 self._spawn(self._renewed(line, said))
             case Drain(on=on):
@@ -331,8 +336,8 @@ class Worker:
         if running is not None and self._attempts[call_id] == attempt:
             running.cancel("it was cancelled")
         elif settled and record is not None and record.attempt == attempt:
-            # What takes back a call that was lost on the way may still be asked for.
-            self._records.forget(call_id, checkpoint=record.state == "finished")
+            # What takes it back may still be asked for.
+            self._records.forget(call_id, checkpoint=False)
             self._changed.set()
 
     async def _take_in(self) -> None:
@@ -358,6 +363,14 @@ class Worker:
             self._post(RolledBack(call_id=said.call_id, conflict=error.message[:200]))
             return
         self._post(RolledBack(call_id=said.call_id, changes=changes))
+
+    async def _take_back(self, line: Line, said: TakeBack) -> None:
+        try:
+            took = await everyday.do(self._doing.take_back, said)
+        except (PalyraError, OSError) as error:
+            message = error.message if isinstance(error, PalyraError) else str(error)
+            took = TookBack(ask_id=said.ask_id, failed=message[:200])
+        line.post(took)
 
     async def _renewed(self, line: Line, said: Renewed) -> None:
         if not await renewing.take(self._home, said):

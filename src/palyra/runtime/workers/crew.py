@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, Unavailable
 from palyra.domain.events import FileChange, ToolFinished
 from palyra.domain.ports import CallContext, InDoubt
-from palyra.domain.workers import Assign, Cancel, Finished, RollBack, RolledBack, Settled, Shipped, Want
+from palyra.domain.workers import Assign, Cancel, Finished, RollBack, RolledBack, Settled, Shipped, TakeBack, TookBack, Want
 from palyra.journal import workers
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.workers import Lease
@@ -193,6 +193,25 @@ class Crew:
         if said.conflict:
             raise Conflict(said.conflict)
         return said.changes
+
+    async def take_back(self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool) -> TookBack:
+        """Have a worker put back what calls changed there that are over. Raises a PalyraError if it cannot be asked."""
+        station = self._presence.station(worker)
+        if station.link is None or station.hello is None:
+            raise Unavailable(f"the worker {worker} is not connected")
+        if not station.hello.undoes:
+            raise Unavailable(f"the worker {worker} keeps nothing to undo with: install the same palyra there")
+        ask_id = self._clock.new_id()
+        taking: asyncio.Future[TookBack] = asyncio.get_running_loop().create_future()
+        station.taking[ask_id] = taking
+        station.post(TakeBack(ask_id=ask_id, session_id=session_id, calls=calls, look=look, force=force))
+        try:
+            async with asyncio.timeout(_ROLL_BACK_S):
+                return await taking
+        except TimeoutError:
+            raise Unavailable(f"the worker {worker} did not say whether it has put back what it changed: try again") from None
+        finally:
+            station.taking.pop(ask_id, None)
 
 
 def _prepare(held: Held, errand: Errand) -> None:

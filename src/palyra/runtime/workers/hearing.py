@@ -24,6 +24,7 @@ from palyra.domain.workers import (
     Renewed,
     RolledBack,
     Settled,
+    TookBack,
     Up,
     pieces,
 )
@@ -70,6 +71,10 @@ class Hearing:
                 rolling = station.rolling.get(said.call_id)
                 if rolling is not None and not rolling.done():
                     rolling.set_result(said)
+            case TookBack():
+                taking = station.taking.get(said.ask_id)
+                if taking is not None and not taking.done():
+                    taking.set_result(said)
             case Renew(request=request):
                 link.post(await self._renewed(station, request))
             case Leaving():

@@ -7,6 +7,7 @@ held are in doubt from then on, and that is on the tape before anybody acts on i
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from palyra.domain.errors import Conflict, PalyraError, Unavailable
 from palyra.domain.events import LeftBecause, WorkerJoined, WorkerLeft
@@ -187,9 +188,10 @@ class Presence:
             return
         station.link = None
         self.on_change()
-        for rolling in station.rolling.values():
-            if not rolling.done():
-                rolling.set_exception(Unavailable(f"the worker {station.name} is away"))
+        waited: list[asyncio.Future[Any]] = [*station.rolling.values(), *station.taking.values()]
+        for answer in waited:
+            if not answer.done():
+                answer.set_exception(Unavailable(f"the worker {station.name} is away"))
         if station.leaving and not station.held and station.present and not self.halting:
             station.present = False
             left = WorkerLeft(worker=station.name, why="closed")

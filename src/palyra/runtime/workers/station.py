@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from palyra.domain.workers import Assign, Down, Finished, Hello, Piece, RolledBack
+from palyra.domain.workers import Assign, Down, Finished, Hello, Piece, RolledBack, TookBack
 
 
 class Link(Protocol):
@@ -85,6 +85,7 @@ class Station:
         self.held: dict[str, Held] = {}
         self.fetching: dict[str, Fetching] = {}
         self.rolling: dict[str, asyncio.Future[RolledBack]] = {}
+        self.taking: dict[str, asyncio.Future[TookBack]] = {}
         self.changed = asyncio.Event()
         self.watch: asyncio.Task[None] | None = None
         self.sending: set[asyncio.Task[None]] = set()
