@@ -198,9 +198,9 @@ def test_what_changes_elsewhere_shows_and_nothing_is_asked_for_until_then(somebo
     # What nobody could be told of is asked for by whoever is back.
     port = daemon.port
     daemon.kill()
-    task(daemon, "queued", kind="test.elsewhere")
+    incident(daemon, "it rained in")
     daemon.restart(port=port)
-    expect(row.locator("td[data-label='waits']")).to_have_text("1")
+    expect(page.get_by_role("list", name="Incidents")).to_contain_text("it rained in")
 
 
 def test_everything_is_done_with_the_keyboard_alone(somebody: Person) -> None:
