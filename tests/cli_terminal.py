@@ -15,7 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import cli_forks
+
 WAIT_S = 20.0
+_LONGEST_S = 60.0
+_STARTS = {"up", "serve"}
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r")
 
 
@@ -28,7 +32,14 @@ def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, 
 def palyra(
     home: Path, *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, without a terminal."""
+    """Run a command to its end, without a terminal.
+
+    In a fork of what is loaded already, unless it may start a daemon, is told how Python shall begin or reads from a pipe.
+    """
+    if env is None and stdin is None and not _STARTS & set(arguments):
+        forked = cli_forks.run(arguments, cwd, environment(home), _LONGEST_S)
+        if forked is not None:
+            return forked
     return subprocess.run(
         [sys.executable, "-m", "palyra.cli.main", *arguments],
         cwd=cwd,
@@ -37,7 +48,7 @@ def palyra(
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=_LONGEST_S,
         check=False,
     )
 
