@@ -302,7 +302,7 @@ def test_stop_never_ends_a_process_that_only_a_dead_daemon_names(tmp_path: Path)
 def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[server]\nhttp_prot = 1\n")
     done = palyra(tmp_path, "up", "--detach")
-    assert done.returncode == 5
+    assert done.returncode == 7
     assert "http_port" in done.stderr
 
 
