@@ -192,3 +192,27 @@ def test_a_loop_that_ended_in_the_middle_does_not_keep_the_next_from_more_thread
     asyncio.run(short())
     assert asyncio.run(run()) == "through"
     hands.close()
+
+
+def test_closing_while_another_thread_is_being_started_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+    real = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "slowly_1":
+            begun.set()
+            go.wait(10)
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    hands = Hands("slowly", least=1, most=2)
+    hands.ask(lambda: None)
+    growing = threading.Thread(target=hands._more)
+    growing.start()
+    assert begun.wait(10)
+    try:
+        hands.close()
+    finally:
+        go.set()
+        growing.join(10)
+    assert not growing.is_alive()

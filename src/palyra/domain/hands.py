@@ -139,8 +139,9 @@ class Hands:
             if len(self._threads) >= self._most:
                 return
             thread = threading.Thread(target=self._work, args=(self._jobs,), name=f"{self._name}_{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
+            # In this order: whoever closes meanwhile can wait for all that are in the list.
             thread.start()
+            self._threads.append(thread)
 
     def _work(self, jobs: "SimpleQueue[_Job | None]") -> None:
         if self._roams:
