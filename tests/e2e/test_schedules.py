@@ -297,6 +297,10 @@ def test_a_schedule_that_cannot_begin_or_whose_run_fails_is_told_once(tmp_path: 
             assert firing.state == "failed"
             told = (await d.notices.listing(OWNER)).notices
             assert [(each.about, each.text.partition(":")[0]) for each in told] == [("schedule", "morning failed")]
+            # In words, as the run says it, and not by the code of its reason.
+            why = told[0].text.partition(": ")[2]
+            assert "model_" not in why
+            assert len(why.split()) > 3
 
     run(inside())
 

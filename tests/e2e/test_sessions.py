@@ -94,6 +94,9 @@ def test_the_first_message_gives_the_title_unless_a_person_gave_one(tmp_path: Pa
         assert titled.title.startswith("say 0 long")
         renamed = await d.sessions.change(OWNER, where.session_id, title="Mine", archived=None)
         assert renamed.title == "Mine"
+        piped = await session(d)
+        await finished(d, await say(d, piped, "say 0\n\n```\nline one\n```"))
+        assert (await d.sessions.get(OWNER, piped.session_id)).title == "say 0 line one"
         named = await session(d, title="Given")
         await finished(d, await say(d, named, "say 1"))
         assert (await d.sessions.get(OWNER, named.session_id)).title == "Given"

@@ -115,7 +115,7 @@ def test_secrets_links_and_binaries_are_not_searched(tmp_path: Path) -> None:
     (ws / "link.txt").symlink_to("../outside/x.txt")
     (ws / "binary").write_bytes(b"\0needle")
     result = call(ws, "fs.search", pattern="needle", ignored=True)
-    assert result.text.split("\n") == ["1 matching lines in 1 files; skipped 1 binary", "ok.txt", "  1: needle"]
+    assert result.text.split("\n") == ["1 matching lines in 1 files; skipped files: 1 binary", "ok.txt", "  1: needle"]
 
 
 def test_results_are_bounded_and_say_so(tmp_path: Path) -> None:
@@ -193,4 +193,4 @@ def test_a_folder_without_permission_is_counted(tmp_path: Path) -> None:
     with without_privileges(tmp_path):
         result = call(tmp_path, "fs.search", pattern="x")
     (tmp_path / "closed").chmod(0o755)
-    assert result.text.split("\n")[0] == "1 matching lines in 1 files; skipped 1 unreadable"
+    assert result.text.split("\n")[0] == "1 matching lines in 1 files; skipped files: 1 unreadable"

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.domain import events
 from palyra.domain.channels import Inbound, InboundFile, MessageState
 from palyra.domain.errors import NotFound
-from palyra.domain.events import MessageReceived, MessageRefused, RunCancelled, RunCompleted, RunFailed
+from palyra.domain.events import MessageReceived, MessageRefused
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.labels import untrusted
 from palyra.journal import tape
@@ -164,18 +163,6 @@ def of_run(tx: Tx, run_id: str) -> list[Message]:
         return []
     rows = tx.all(f"SELECT {_COLUMNS} FROM channel_messages WHERE run_id = :id AND run_id <> '' ORDER BY number", id=run_id)
     return [_message(row) for row in rows]
-
-
-def ending(tx: Tx, run_id: str) -> RunCompleted | RunFailed | RunCancelled:
-    """How a run that has ended did so."""
-    row = tx.one(
-        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> ''
-            AND kind IN ('run.completed', 'run.failed', 'run.cancelled') ORDER BY seq DESC LIMIT 1""",
-        run_id=run_id,
-    )
-    event = events.decode(row[0]) if row else None
-    assert isinstance(event, RunCompleted | RunFailed | RunCancelled)
-    return event
 
 
 def move(tx: Tx, message_id: str, state: MessageState, step: str, detail: str = "", reason: str = "") -> None:

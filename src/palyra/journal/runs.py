@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from palyra.domain import events
 from palyra.domain.errors import Forbidden, NotFound
-from palyra.domain.events import AnyEvent, RunAccepted
+from palyra.domain.events import AnyEvent, RunAccepted, RunCancelled, RunCompleted, RunFailed
 from palyra.domain.ids import RunId, SessionId
 from palyra.domain.run_state import RunState
 from palyra.domain.verdicts import Origin
@@ -241,3 +241,15 @@ def inputs_after(tx: Tx, run_id: str, seq: int) -> bool:
         f"SELECT 1 FROM entries WHERE {_OF_RUN} AND seq > :seq AND kind = 'input.received' LIMIT 1", run_id=run_id, seq=seq
     )
     return found is not None
+
+
+def ending(tx: Tx, run_id: str) -> RunCompleted | RunFailed | RunCancelled:
+    """How a run that has ended did so."""
+    row = tx.one(
+        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> ''
+            AND kind IN ('run.completed', 'run.failed', 'run.cancelled') ORDER BY seq DESC LIMIT 1""",
+        run_id=run_id,
+    )
+    event = events.decode(row[0]) if row else None
+    assert isinstance(event, RunCompleted | RunFailed | RunCancelled)
+    return event

@@ -164,7 +164,8 @@ def touch(tx: Tx, session: Session, first_text: str) -> None:
 
 
 def title_from(text: str) -> str:
-    line = " ".join(text.split())
+    # What marks off a file or what was piped in says nothing.
+    line = " ".join(word for word in text.split() if not word.startswith("```"))
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
 
 

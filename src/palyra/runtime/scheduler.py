@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 
 from palyra.domain.errors import Conflict, NotFound, PalyraError, Unavailable
-from palyra.domain.events import ApprovalRequested
+from palyra.domain.events import ApprovalRequested, RunFailed
 from palyra.domain.labels import CLEAN, Label, merge, untrusted
 from palyra.domain.schedules import Firing, FiringState, Schedule
-from palyra.journal import approvals, tasks
+from palyra.journal import approvals, runs, tasks
 from palyra.journal import schedules as rows
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
@@ -195,7 +195,8 @@ class Scheduler:
         def step(tx: Tx) -> None:
             found = steps.ended(tx, run_id)
             if found is not None and found[1].state == "failed":
-                text = f"{name} failed: {found[1].reason}"
+                end = runs.ending(tx, run_id)
+                text = f"{name} failed: {end.message if isinstance(end, RunFailed) else found[1].reason}"
                 self._notices.telling("schedule", _key(looked), text, _page(looked.schedule_id), to=owner)(tx)
 
         return step

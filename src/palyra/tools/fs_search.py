@@ -232,6 +232,6 @@ def _report(search: _Search, steps: walk.Walk) -> ToolResult:
     }
     words = [f"{count} {what}" for what, count in skipped.items() if count]
     if words:
-        notes.append(f"skipped {', '.join(words)}")
+        notes.append(f"skipped files: {', '.join(words)}")
     data = {"matches": search.matches, "files": search.files, "complete": not (search.full or search.late or steps.cut)}
     return ToolResult(outcome="ok", text="\n".join(["; ".join(notes), *search.lines]), data=data)

@@ -278,7 +278,7 @@ class Submitting:
         messages = [each for each in channels.of_run(tx, run_id) if each.state == "queued"]
         if not messages:
             return True
-        end = channels.ending(tx, run_id)
+        end = runs.ending(tx, run_id)
         first = messages[0]
         place = Place(first.connector, first.conversation, first.thread)
         self._posting.post(
