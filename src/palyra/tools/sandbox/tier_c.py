@@ -96,11 +96,12 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
         async with asyncio.timeout(_LONGEST_START_S):
             await _open_gate(tools, process, pipes, info, ender)
     except BaseException as error:
-        said = await _last_words(process, pipes) if isinstance(error, EOFError) else b""
+        # Its first process may be gone before we get to know it: why is said in the same way.
+        said = await _last_words(process, pipes) if isinstance(error, EOFError | ProcessLookupError) else b""
         async with process:
             pass
         if isinstance(error, TimeoutError | msgspec.DecodeError | OSError | EOFError):
-            why = (str(error) + said.decode(errors="replace")).strip()
+            why = f"{error} {said.decode(errors='replace')}".strip()
             raise Unavailable(f"the sandbox did not start: {why[:500]}") from error
         raise
     finally:
