@@ -67,6 +67,17 @@ def test_a_changed_column_is_found_and_named(whole: Path, tmp_path: Path, column
     assert report.bad.position == 17
 
 
+@pytest.mark.parametrize("column", ["tape", "run_id", "principal", "kind"])
+def test_a_text_that_is_none_any_more_is_found_and_named(whole: Path, tmp_path: Path, column: str) -> None:
+    def spoil(raw: apsw.Connection) -> None:
+        raw.execute(f"UPDATE entries SET {column} = CAST(X'41D041' AS TEXT) WHERE position = 17")
+
+    report = tampered(whole, tmp_path, spoil)
+    assert report.bad is not None
+    assert report.bad.position == 17
+    assert "UTF-8" in report.bad.problem
+
+
 def test_every_flipped_byte_of_every_body_is_found(whole: Path, tmp_path: Path) -> None:
     rng = random.Random(7)
     for position in range(1, COUNT + 1):

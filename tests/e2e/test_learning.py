@@ -131,7 +131,7 @@ def test_what_was_applied_at_once_is_listed_told_and_can_be_undone(tmp_path: Pat
         assert f"palyra learn rollback {candidate.candidate_id}" in notice.text
         await d.learning.roll_back(OWNER, candidate.candidate_id)
         await told(d, "Which locker is mine?")
-        assert "17" not in prompt(model)
+        assert "number 17" not in prompt(model)
 
     learning_daemon(tmp_path, model, scenario)
 

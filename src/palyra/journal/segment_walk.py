@@ -19,7 +19,7 @@ _CHUNK = 2_000
 
 
 class Broken(Exception):
-    """A segment is missing or not as it was sealed; `position` is of the first entry that it should hold."""
+    """A segment is missing or not as it was sealed, or an entry cannot be read; `position` is of the first that is lost by it."""
 
     def __init__(self, position: int, problem: str) -> None:
         super().__init__(problem)
@@ -81,13 +81,32 @@ def _of(tx: Tx, folder: Path | None, segment: Segment, tapes: dict[str, str]) ->
 def _table(tx: Tx) -> Iterator[Row]:
     position = 0
     while True:
-        found = tx.all(
-            """SELECT position, tape, seq, time_ms, run_id, principal, kind, body, hash FROM entries
-            WHERE position > :position ORDER BY position LIMIT :limit""",
-            position=position,
-            limit=_CHUNK,
-        )
+        try:
+            found = _behind(tx, position, _CHUNK)
+        except UnicodeError:
+            yield from _up_to_what_is_no_text(tx, position)
+            return
         yield from found
         if len(found) < _CHUNK:
             return
         position = found[-1][0]
+
+
+def _behind(tx: Tx, position: int, limit: int) -> list[Row]:
+    return tx.all(
+        """SELECT position, tape, seq, time_ms, run_id, principal, kind, body, hash FROM entries
+        WHERE position > :position ORDER BY position LIMIT :limit""",
+        position=position,
+        limit=limit,
+    )
+
+
+def _up_to_what_is_no_text(tx: Tx, position: int) -> Iterator[Row]:
+    """One by one, so that it is known which one it is."""
+    for (following,) in tx.all(
+        "SELECT position FROM entries WHERE position > :position ORDER BY position LIMIT :limit", position=position, limit=_CHUNK
+    ):
+        try:
+            yield from _behind(tx, following - 1, 1)
+        except UnicodeError as error:
+            raise Broken(following, "its text cannot be read: it is not UTF-8") from error

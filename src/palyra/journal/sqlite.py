@@ -16,6 +16,10 @@ from palyra.journal.held import Into
 from palyra.journal.sqlite_schema import MIGRATIONS
 
 
+class NoText(apsw.CorruptError, UnicodeError):
+    """A text in the file is none. SQLite does not look at texts, so only who reads it finds that."""
+
+
 class SqliteConnection:
     """A connection of the SQLite dialect."""
 
@@ -27,7 +31,10 @@ class SqliteConnection:
         self._saved = False
 
     def all(self, sql: str, params: dict[str, Any] | None = None) -> list[Row]:
-        return self._execute(sql, params or None).fetchall()
+        try:
+            return self._execute(sql, params or None).fetchall()
+        except UnicodeDecodeError as error:
+            raise NoText(f"a text in it is not UTF-8: {error.reason}") from error
 
     def changes(self) -> int:
         return self.raw.total_changes()

@@ -85,6 +85,8 @@ class Worker:
         self._answered_ms = self._clock.ticks_ms()
         self._alone: asyncio.Task[None] | None = None
         self._welcomed = False
+        # The daemon may hold us for connected, and has not said so yet.
+        self._greeting = False
         # Show the certificate from before a renewal: the daemon may not know the next one.
         self._older = False
         self._renewing: asyncio.Task[None] | None = None
@@ -97,6 +99,7 @@ class Worker:
         if self._leaving.is_set():
             for task in self._calls.values():
                 task.cancel("the worker was ended")
+            self._greeting = False
         self._leaving.set()
         self._post(Leaving())
         self._changed.set()
@@ -129,7 +132,8 @@ class Worker:
     async def _left(self) -> None:
         await self._leaving.wait()
         # What was done is told first; a daemon that is away gets it from the next start of this worker.
-        while self._calls or (self._line is not None and self._records.kept()):
+        # Who leaves in the middle of the greeting says goodbye when it is over: it would be taken for lost.
+        while self._calls or self._greeting or (self._line is not None and self._records.kept()):
             self._changed.clear()
             await self._changed.wait()
         if self._line is not None:
@@ -161,7 +165,9 @@ class Worker:
         line = await self._dial()
         beating: asyncio.Task[None] | None = None
         try:
-            line.post(await self._hello())
+            hello = await self._hello()
+            self._greeting = True
+            line.post(hello)
             async with asyncio.timeout(30):
                 said = await line.receive()
             if isinstance(said, Refused):
@@ -171,6 +177,7 @@ class Worker:
             await everyday.do(partial(self._home.settle, older=self._older))
             self._older = False
             self._welcome(line, said)
+            self._greeted()
             beating = asyncio.create_task(self._beat(line))
             while (said := await line.receive()) is not None:
                 if isinstance(said, Refused):
@@ -184,6 +191,7 @@ class Worker:
             why = (error.reason or "").lower().replace("_", " ")
             raise Unauthenticated(f"the daemon does not take this worker's certificate ({why}): enrol it anew") from None
         finally:
+            self._greeted()
             if beating is not None:
                 beating.cancel()
             if self._renewing is not None:
@@ -194,6 +202,10 @@ class Worker:
                 self._changed.set()
                 self._say("the link is down; trying again")
             line.close()
+
+    def _greeted(self) -> None:
+        self._greeting = False
+        self._changed.set()
 
     def _trouble(self, message: str) -> None:
         """Said once, however often it is tried again."""
