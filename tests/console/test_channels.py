@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -92,7 +93,11 @@ def hook(daemon: DaemonProcess, program: Program) -> Callable[..., str]:
     def say(text: str, sender: str = "anna", *, name: str = "Anna", direct: bool = True) -> str:
         words = {"id": f"n{next(_numbers)}", "conversation": f"with {sender}", "sender": {"id": sender, "name": name}}
         body = json.dumps({**words, "text": text, "direct": direct}).encode()
-        said = daemon.request("POST", "/v1/channels/hook/hook", body, token="", headers=signed(body))
+        deadline = time.monotonic() + 20
+        # It may be connecting anew, and says so.
+        while (said := daemon.request("POST", "/v1/channels/hook/hook", body, token="", headers=signed(body))).status == 503:
+            assert time.monotonic() < deadline, said.body
+            time.sleep(0.02)  # Another process's connection: there is nothing to wait on but the clock.
         assert said.status == 202, said.body
         return str(said.json["message_id"])
 

@@ -21,7 +21,7 @@ from palyra.runtime.retention import ARCHIVE, CLEAN, DAY_MS, MAINTAIN, Archived
 from palyra.runtime.undo import Undo
 from tests.crash.scenarios import call
 from tests.faults import in_daemon, permit_all
-from tests.inprocess import entries, finished, kinds, say, session
+from tests.inprocess import entries, finished, kinds, say, session, until
 
 LONG = "one of many lines\n" * 900
 TALK = [
@@ -120,6 +120,7 @@ def test_what_is_young_kept_working_or_branched_from_stays(tmp_path: Path) -> No
         await d.sessions.change(OWNER, kept.session_id, title=None, archived=None, kept=True)
         asking = await session(d)
         await say(d, asking, "ask")
+        await until(d, asking.session_id, "run.started")
         await grown_old(d, kept, parent, asking)
         dry = await d.retention.archive_old(30, dry_run=True)
         assert (dry.sessions, dry.entries, dry.segments) == ([], 0, [])
@@ -136,12 +137,10 @@ def test_what_is_young_kept_working_or_branched_from_stays(tmp_path: Path) -> No
         assert await d.retention.listing()
         assert (await d.sessions.get(OWNER, young.session_id)).segment_id == ""
 
-    script = {**TALKING, "ask": [Turn(calls=(call("shell.run", command="true"),))]}
+    script = {**TALKING, "ask": [Turn(text=("wait",), hold=str(tmp_path / "hold"))]}
     policies = tmp_path / "home/policies"
     policies.mkdir(parents=True)
-    (policies / "most.cedar").write_text(
-        '@id("most")\npermit (principal, action, resource) unless { resource == Tool::"shell.run" };\n'
-    )
+    (policies / "all.cedar").write_text('@id("all")\npermit (principal, action, resource);\n')
     in_daemon(tmp_path, script, scenario)
 
 

@@ -151,7 +151,8 @@ def test_connections_that_only_hold_a_place_are_bounded_and_keep_nobody_out(expo
             ):
                 assert tls.version() == "TLSv1.3"
             # The handshake of the one who came last took one more place, which is free again.
-            assert still_there() == min(127 * (place - 1), 255)
+            # One that was put out for it may be missing as well, until the daemon has seen that it is free.
+            assert min(127 * (place - 1), 255) - still_there() in (0, 1)
         assert exposed.ask("GET", "/healthz", token="")[0] == 200
     finally:
         for each in silent:

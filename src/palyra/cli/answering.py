@@ -26,9 +26,9 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
         for line in entry_lines.approval_lines(style, request, width=width):
             sys.stderr.write(line + "\n")
         while True:
-            sys.stderr.write(style(deciding.prompt, "bold", "magenta"))
-            sys.stderr.flush()
             try:
+                sys.stderr.write(style(deciding.prompt, "bold", "magenta"))
+                sys.stderr.flush()
                 line = terminal.readline()
             except KeyboardInterrupt:
                 # What is said next begins a line, not behind the question.
