@@ -302,7 +302,8 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
 
     # What starts a program is told where it is.
     page.get_by_role("button", name="Editor (ACP)").click()
-    palyra = json.loads(page.get_by_role("region", name="Editor (ACP)").locator(".code code").inner_text())["agent_servers"]["Palyra"]
+    shown = page.get_by_role("region", name="Editor (ACP)").locator(".code code").inner_text()
+    palyra = json.loads(shown)["agent_servers"]["Palyra"]
     assert [palyra["command"], *palyra["args"]] == ["palyra", "acp"]
     assert palyra["env"] == {"PALYRA_URL": daemon.url, "PALYRA_TOKEN": "YOUR_TOKEN"}
     page.get_by_role("button", name="OpenAI SDK").click()
