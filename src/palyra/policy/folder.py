@@ -25,14 +25,8 @@ _MOST_ROUNDS: Final = 10
 
 async def changes(folder: Path, ours: Ours, quiet_ms: int) -> AsyncIterator[None]:
     """Yields when something of ours has changed and nothing more has for a moment; for ever. `ours` is asked about names."""
-    if sys.platform != "linux":
-        async for _ in _elsewhere(folder, ours, quiet_ms):
-            yield
-        return
-    try:
-        kernel = _Kernel(folder, ours)
-    except OSError as error:
-        log.warning("the kernel watches no more folders (fs.inotify in sysctl): %s is looked at instead (%s)", folder, error)
+    kernel = _kernel(folder, ours) if sys.platform == "linux" else None
+    if kernel is None:
         async for _ in _elsewhere(folder, ours, quiet_ms):
             yield
         return
@@ -48,6 +42,14 @@ async def changes(folder: Path, ours: Ours, quiet_ms: int) -> AsyncIterator[None
             yield
     finally:
         kernel.close()
+
+
+def _kernel(folder: Path, ours: Ours) -> "_Kernel | None":
+    try:
+        return _Kernel(folder, ours)
+    except OSError as error:
+        log.warning("the kernel watches no more folders (fs.inotify in sysctl): %s is looked at instead (%s)", folder, error)
+        return None
 
 
 async def _elsewhere(folder: Path, ours: Ours, quiet_ms: int) -> AsyncIterator[None]:
