@@ -180,6 +180,7 @@ def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
             b'{"jsonrpc": "2.0", "id": 2, "method": "no/such"}',
             b'{"jsonrpc": "2.0", "id": 3, "method": "session/new", "params": 5}',
             b'{"jsonrpc": "2.0", "id": 4, "method": "initialize", "params": {"protocolVersion": 1}}',
+            b'{"jsonrpc": "2.0", "id": 5, "method": "session/list", "params": {}}',
         ]  # fmt: skip
         async with asyncio.timeout(40):
             output, _ = await program.communicate(b"\n".join(sent) + b"\n")
@@ -199,6 +200,7 @@ def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
     by_id = {each["id"]: each for each in answers if each["id"] is not None}
     assert (by_id[2]["error"]["code"], by_id[3]["error"]["code"]) == (-32601, -32602)
     assert by_id[4]["result"]["protocolVersion"] == 1
+    assert "sessions" in by_id[5]["result"]
 
 
 def test_a_daemon_that_dies_is_a_clear_error_and_its_session_is_loaded_afterwards(tmp_path: Path) -> None:

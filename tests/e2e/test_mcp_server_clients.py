@@ -113,17 +113,20 @@ def test_lines_that_are_no_messages_are_answered(served: DaemonProcess) -> None:
         b'{"jsonrpc": "2.0", "id": 3, "method": "no/such"}',
         b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}}',
         b'{"jsonrpc": "2.0", "id": 4, "method": "ping"}',
+        b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "ask", "arguments": {"text": "hi"}}}',
     ]  # fmt: skip
     done = subprocess.run(
         [server.command, *server.args], input=b"\n".join(sent) + b"\n", stdout=subprocess.PIPE, timeout=40, check=True
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    unnamed = [each["error"]["code"] for each in answers if each["id"] is None]
+    unnamed = [each["error"]["code"] for each in answers if "error" in each and each["id"] is None]
     assert unnamed == [-32700, -32600, -32600, -32700, -32700, -32600]
-    by_id = {each["id"]: each for each in answers if each["id"] is not None}
+    by_id = {each["id"]: each for each in answers if each.get("id") is not None}
     assert "Mcp-Session-Id is missing" in by_id[1]["error"]["message"]
     assert by_id[2]["result"]["serverInfo"]["name"] == "palyra"
+    assert by_id[3]["error"]["code"] == -32601
     assert by_id[4]["result"] == {}
+    assert by_id[5]["result"]["content"][0]["text"] == "hello there"
 
 
 def test_an_answer_over_stdio_outlives_the_daemon(tmp_path: Path) -> None:

@@ -4,17 +4,23 @@ The library's own reader takes lines without end and stops at a line that is no 
 """
 
 import asyncio
+import contextlib
 import json
 import threading
 from typing import IO, Any
 
 MOST_BYTES = 32 << 20
 _MOST_WAITING = 64
+_LAST_ANSWERS_S = 5.0
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
 class Lines:
-    """A transport of the library: `receive` gives the next message, None at the end."""
+    """A transport of the library: `receive` gives the next message, None at the end.
+
+    The library forgets what it works on at the end, so the end is told when what was asked before it is answered. Only a prompt is
+    not waited for: its run goes on whatever becomes of the editor, and may last.
+    """
 
     def __init__(self, lines: IO[bytes], out: IO[bytes]) -> None:
         self._lines = lines
@@ -22,14 +28,33 @@ class Lines:
         self._writing = threading.Lock()
         self._received: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(_MOST_WAITING)
         self._loop = asyncio.get_running_loop()
+        # The editor's own numbers, which may be anything.
+        self._unanswered: list[Any] = []
+        self._answered = asyncio.Event()
         threading.Thread(target=self._read, daemon=True).start()
 
     async def receive(self) -> dict[str, Any] | None:
-        return await self._received.get()
+        message = await self._received.get()
+        if message is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._all_answered(), _LAST_ANSWERS_S)
+        elif "method" in message and "id" in message and message["method"] != "session/prompt":
+            self._unanswered.append(message["id"])
+        return message
 
     async def send(self, message: dict[str, Any]) -> None:
-        # An editor that does not read must not stop us from hearing that it cancels.
-        await asyncio.to_thread(self._write, message)
+        try:
+            # An editor that does not read must not stop us from hearing that it cancels.
+            await asyncio.to_thread(self._write, message)
+        finally:
+            if "method" not in message and message["id"] in self._unanswered:
+                self._unanswered.remove(message["id"])
+                self._answered.set()
+
+    async def _all_answered(self) -> None:
+        while self._unanswered:
+            self._answered.clear()
+            await self._answered.wait()
 
     async def close(self) -> None:
         return

@@ -23,6 +23,7 @@ _MOST_BYTES = 1 << 20
 _MOST_AT_ONCE = 32
 _PATIENCE_S = 30.0
 _WAIT_S = 0.2
+_LAST_ANSWERS_S = 5.0
 PARSE_ERROR, INVALID_REQUEST, SERVER_ERROR = -32700, -32600, -32000
 
 
@@ -40,6 +41,7 @@ class Bridge:
         self._hello = b""
         # What can be taken back, by the client's own numbers.
         self._running: dict[Any, Stopped] = {}
+        self._working: list[threading.Thread] = []
 
     def run(self, lines: IO[bytes]) -> None:
         while line := lines.readline(_MOST_BYTES + 1):
@@ -49,6 +51,13 @@ class Bridge:
                 self._fail(None, PARSE_ERROR, f"a message may have {_MOST_BYTES} bytes")
             elif line.strip():
                 self._take(line.strip())
+        self._answer_the_last()
+
+    def _answer_the_last(self) -> None:
+        """What was asked before the end is answered, if that is soon: who pipes its questions in has closed the pipe by now."""
+        until = time.monotonic() + _LAST_ANSWERS_S
+        for each in self._working:
+            each.join(max(0.0, until - time.monotonic()))
 
     def _take(self, line: bytes) -> None:
         try:
@@ -72,7 +81,9 @@ class Bridge:
             # In their order, and soon done.
             self._do(line, message)
         else:
-            threading.Thread(target=self._do, args=(line, message), daemon=True).start()
+            self._working = [each for each in self._working if each.is_alive()]
+            self._working.append(threading.Thread(target=self._do, args=(line, message), daemon=True))
+            self._working[-1].start()
 
     def _withdrawn(self, request_id: Any) -> bool:
         """Take a request back that stands for itself: to end its stream is to say so."""
