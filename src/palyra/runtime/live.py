@@ -5,6 +5,7 @@ waiting or finished session costs nothing.
 """
 
 import asyncio
+import logging
 from collections import OrderedDict, deque
 from collections.abc import Iterable
 
@@ -25,6 +26,8 @@ from palyra.journal import rules, sessions, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.sessions import Session
 from palyra.runtime.measure import Measure
+
+log = logging.getLogger("palyra.runtime")
 
 MOST_IDLE = 64
 # Of a session's newest entries, what is kept for watchers who come a moment later.
@@ -87,23 +90,31 @@ class LiveSessions:
 
     def on_commit(self, appended: Iterable[Appended]) -> None:
         for entry in appended:
-            if _taken_back(entry):
-                # What it was like before has to be read.
+            try:
+                self._keep_in_step(entry)
+            except Exception:
+                # One session's defect is not the others': it is read anew, and whoever needs it hears what is wrong with it.
+                log.exception("session %s could not be kept in step with its tape", entry.tape)
                 self._loaded.pop(entry.tape, None)
-            expected = self._expected.get(entry.tape)
-            if expected is not None and expected.came_with(entry):
-                self._take_over(expected)
-            live = self._loaded.get(entry.tape)
-            if live is not None:
-                live.apply(entry)
-            elif entry.tape in self._missed:
-                self._missed[entry.tape].append(entry)
-            elif isinstance(entry.event, SessionCreated):
-                # Nothing to be read: it is live from its first entry.
-                self._born(entry, entry.event)
-            if isinstance(entry.event, SessionBranched) and entry.event.child == entry.tape:
-                # A branch begins with its parent's conversation, which has to be read.
-                self._loaded.pop(entry.tape, None)
+
+    def _keep_in_step(self, entry: Appended) -> None:
+        if _taken_back(entry):
+            # What it was like before has to be read.
+            self._loaded.pop(entry.tape, None)
+        expected = self._expected.get(entry.tape)
+        if expected is not None and expected.came_with(entry):
+            self._take_over(expected)
+        live = self._loaded.get(entry.tape)
+        if live is not None:
+            live.apply(entry)
+        elif entry.tape in self._missed:
+            self._missed[entry.tape].append(entry)
+        elif isinstance(entry.event, SessionCreated):
+            # Nothing to be read: it is live from its first entry.
+            self._born(entry, entry.event)
+        if isinstance(entry.event, SessionBranched) and entry.event.child == entry.tape:
+            # A branch begins with its parent's conversation, which has to be read.
+            self._loaded.pop(entry.tape, None)
 
     def _born(self, entry: Appended, event: SessionCreated) -> None:
         session = Session(
@@ -164,16 +175,18 @@ class LiveSessions:
         session_id = expected.session_id
         del self._expected[session_id]
         loading, missed = self._loading.pop(session_id), self._missed.pop(session_id)
-        if expected.found is not None:
-            session, segments, laid_down = expected.found
-            live = LiveSession(session, fold_segments(session_id, segments), laid_down)
-            if not any(_taken_back(entry) and entry.seq > live.conversation.seq for entry in missed):
-                for entry in missed:
-                    live.apply(entry)
-                self._loaded[session_id] = live
-                self._forget_idle(but=session_id)
-        # Without a result that counts: `hold` looks whether the session is there.
-        loading.set_result(None)
+        try:
+            if expected.found is not None:
+                session, segments, laid_down = expected.found
+                live = LiveSession(session, fold_segments(session_id, segments), laid_down)
+                if not any(_taken_back(entry) and entry.seq > live.conversation.seq for entry in missed):
+                    for entry in missed:
+                        live.apply(entry)
+                    self._loaded[session_id] = live
+                    self._forget_idle(but=session_id)
+        finally:
+            # Without a result that counts: `hold` looks whether the session is there.
+            loading.set_result(None)
 
     def _begin_loading(self, session_id: str) -> "asyncio.Task[None]":
         """A task of its own: several may wait for it, and one of them who goes away must not take it from the others."""
