@@ -1,6 +1,7 @@
 """Replays inside a running daemon: one at a time, on a thread with an event loop of its own, and looked at later."""
 
 import asyncio
+import logging
 from collections import OrderedDict
 from typing import Literal
 
@@ -14,6 +15,8 @@ from palyra.runtime.replay import recording as recordings
 from palyra.runtime.replay.recording import Recording
 from palyra.runtime.replay.replaying import Replayed, replay
 from palyra.tools.catalogue import Catalogue
+
+log = logging.getLogger("palyra.replay")
 
 _REMEMBERED = 256
 
@@ -67,6 +70,10 @@ class Replays:
                 replayed = await asyncio.to_thread(replay, recording, self._catalogue)
             except PalyraError as error:
                 self._say(RunReplay(run_id=recording.run_id, state="failed", problem=error.message))
+            except Exception as error:
+                log.exception("the replay of run %s failed", recording.run_id)
+                problem = f"the replay itself failed ({type(error).__name__}): this is a defect, and the log says more"
+                self._say(RunReplay(run_id=recording.run_id, state="failed", problem=problem))
             else:
                 self._say(RunReplay(run_id=recording.run_id, state="done", replayed=replayed))
             finally:
