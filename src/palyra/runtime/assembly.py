@@ -145,6 +145,8 @@ class Assembler:
         if known is None:
             kept = (tool for tool in self._tools if timely or not tool.name.startswith(TIMELY))
             tools = tuple(tool for tool in kept if commission is None or not agents.not_given(commission, tool.name))
+            if len(self._subsets) > _MOST_COUNTED:
+                self._subsets.clear()
             known = self._subsets[key] = (tools, _encode(tools).decode())
         return known
 
