@@ -652,3 +652,56 @@ def test_a_message_that_is_stored_goes_its_way_though_the_connection_breaks_in_t
             assert await settled(talk, "cut") == "answered"
 
     run(scene)
+
+
+@pytest.mark.parametrize("state", ["held", "queued"])
+def test_a_message_that_a_defect_keeps_from_the_agent_is_told_and_holds_nobody_up(tmp_path: Path, state: str) -> None:
+    """Wherever on its way: the store refuses one message, for a reason that nobody foresaw."""
+    refused = f"""CREATE TRIGGER defect BEFORE UPDATE ON channel_messages
+        WHEN NEW.native_id = 'bad' AND NEW.state = '{state}' BEGIN SELECT RAISE(ABORT, 'a defect'); END"""
+
+    async def scene() -> None:
+        async with chat(tmp_path, Echo(), "concurrency = 1") as talk:
+            await talk.pair("anna", "bert")
+            await talk.daemon.db.write(lambda tx: tx.run(refused))
+            talk.direct("anna", "first", native_id="bad")
+            assert await settled(talk, "bad") == "failed"
+            assert "something in me failed on it" in (await talk.answers("dm-anna"))[0]
+            assert await settled(talk, talk.direct("anna", "second")) == "answered"
+            assert await settled(talk, talk.direct("bert", "third")) == "answered"
+
+    run(scene)
+
+
+def test_a_command_that_a_defect_keeps_from_being_done_is_told(tmp_path: Path) -> None:
+    refused = """CREATE TRIGGER defect BEFORE INSERT ON channel_outbox WHEN NEW.kind = 'command'
+        BEGIN SELECT RAISE(ABORT, 'a defect'); END"""
+
+    async def scene() -> None:
+        async with chat(tmp_path, Echo()) as talk:
+            await talk.pair("anna")
+            await talk.daemon.db.write(lambda tx: tx.run(refused))
+            assert await settled(talk, talk.direct("anna", "/help")) == "failed"
+            assert "something in me failed on it" in (await talk.answers("dm-anna"))[0]
+
+    run(scene)
+
+
+def test_an_answer_that_a_defect_keeps_back_costs_no_place_and_is_given_after_a_restart(tmp_path: Path) -> None:
+    refused = """CREATE TRIGGER defect BEFORE INSERT ON channel_outbox
+        WHEN NEW.kind = 'answer' AND NEW.conversation = 'dm-anna' BEGIN SELECT RAISE(ABORT, 'a defect'); END"""
+    one_place = "concurrency = 1"
+
+    async def scene() -> None:
+        async with chat(tmp_path, Echo(), one_place) as talk:
+            await talk.pair("anna", "bert")
+            await talk.daemon.db.write(lambda tx: tx.run(refused))
+            first = talk.direct("anna", "first")
+            await talk.ends((await talk.is_(first, "queued")).run_id, "done")
+            assert await settled(talk, talk.direct("bert", "second")) == "answered"
+            await talk.daemon.db.write(lambda tx: tx.run("DROP TRIGGER defect"))
+        async with chat(tmp_path, Echo(), one_place, fresh=False) as talk:
+            assert await settled(talk, first) == "answered"
+            assert len(talk.texts("dm-anna")) == 1
+
+    run(scene)

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from palyra.domain.errors import Forbidden, InvalidInput, NotFound, PalyraError, Unavailable
+from palyra.domain.errors import Forbidden, InvalidInput, NotFound, Unavailable
 from palyra.domain.events import AdminChanged, ApprovalRequested, ApprovalResolved, Decision
 from palyra.domain.ids import OWNER, SYSTEM_TAPE, check_principal
 from palyra.journal import approvals, channel_outbox, channel_people, channels, tape
@@ -219,8 +219,8 @@ class Asking:
             except Unavailable as error:
                 log.warning("a question waits: %s", error.message)
                 await self._clock.sleep(_RETRY_MS)
-            except PalyraError as error:
-                log.error("a question could not be put: %s", error.message)
+            except Exception:
+                log.exception("a question could not be put")
                 return
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from palyra.domain.channels import LONGEST_WAIT_MS, QUIET_MS, due_ms
-from palyra.domain.errors import PalyraError, Unavailable
+from palyra.domain.errors import Unavailable
 from palyra.journal import channels
 from palyra.journal.channels import Message
 from palyra.journal.database import Database
@@ -163,8 +163,9 @@ class Holding:
             except Unavailable as error:
                 log.warning("messages of channel %s wait: %s", connector, error.message)
                 await self._clock.sleep(_RETRY_MS)
-            except PalyraError as error:
-                log.error("messages of channel %s could not be given to the agent: %s", connector, error.message)
+            except Exception:
+                # The place must not be lost with the message.
+                log.exception("messages of channel %s could be neither given to the agent nor told to have failed", connector)
                 break
         if not working and not self._submitting.is_working(held.who.session_key):
             self._freed(connector, held.who.session_key)

@@ -27,7 +27,7 @@ from palyra.runtime.channels.connections import Connections
 from palyra.runtime.channels.facts import Who
 from palyra.runtime.channels.holding import Holding
 from palyra.runtime.channels.pairing import PairingDesk
-from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.posting import Posting, defect
 from palyra.runtime.channels.shapes import Place
 from palyra.runtime.clock import Clock
 
@@ -156,12 +156,13 @@ class Intake:
         try:
             while line:
                 message_id = line.popleft()
-                await self._persist(partial(self._route, message_id))
+                await self._persist(message_id, partial(self._route, message_id))
         finally:
             del self._working[lane], self._lanes[lane]
 
-    async def _persist(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Do it, and again as long as the store is away: nobody else would."""
+    async def _persist(self, message_id: str, act: Callable[[], Awaitable[None]]) -> None:
+        """Do it, and again as long as the store is away: nobody else would. What cannot be done is told, and the next goes on."""
+        given_up = False
         while True:
             try:
                 await act()
@@ -169,9 +170,20 @@ class Intake:
             except Unavailable as error:
                 log.warning("messages wait: %s", error.message)
                 await self._clock.sleep(_RETRY_MS)
-            except PalyraError as error:
-                log.error("a message could not be routed: %s", error.message)
-                return
+            except Exception as error:
+                log.exception("message %s could not be %s", message_id, "told to have failed" if given_up else "routed")
+                if given_up:
+                    return
+                given_up = True
+                act = partial(self._give_up, message_id, error if isinstance(error, PalyraError) else defect(error))
+
+    async def _give_up(self, message_id: str, error: PalyraError) -> None:
+        def step(tx: Tx) -> None:
+            message = channels.find(tx, message_id)
+            if message is not None and message.state in ("received", "queued") and not message.run_id:
+                self._posting.fail(tx, [message], error)
+
+        await self._db.write(step)
 
     async def _route(self, message_id: str) -> None:
         routed = await self._db.write(partial(self._decide, message_id=message_id))
@@ -248,7 +260,7 @@ class Intake:
 
             await self._db.write(step)
 
-        await self._persist(act)
+        await self._persist(message.message_id, act)
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 
 from palyra.channels.contract import Abilities, Connector, Limits
 from palyra.domain.channels import Button, defused
+from palyra.domain.errors import PalyraError
 from palyra.domain.splitting import split
-from palyra.journal import channel_outbox
+from palyra.journal import channel_outbox, channels
 from palyra.journal.channel_outbox import Body, ReplyKind, SentFile
+from palyra.journal.channels import Message
 from palyra.journal.database import Tx
 from palyra.runtime.channels.book import Book
 from palyra.runtime.channels.shapes import Place
@@ -69,3 +71,26 @@ class Posting:
             message_id=message_id,
         )
         return reply_id
+
+    def fail(self, tx: Tx, messages: Sequence[Message], error: PalyraError) -> None:
+        """They cannot become a run, whoever tries: whoever wrote them is told why."""
+        for message in messages:
+            channels.move(tx, message.message_id, "failed", "failed", error.message, error.code)
+            channels.drop_files(tx, message.message_id)
+        first = messages[0]
+        place = Place(first.connector, first.conversation, first.thread)
+        self.post(
+            tx,
+            place,
+            f"I cannot take that: {error.message}",
+            "told",
+            message_id=first.message_id,
+            reply_to=first.inbound.native_id,
+        )
+
+
+def defect(error: Exception) -> PalyraError:
+    """What is told of an error that nobody foresaw; the log says the rest."""
+    return PalyraError(
+        f"something in me failed on it ({type(error).__name__}): my log says more; send it again, or tell my owner"
+    )

@@ -29,7 +29,7 @@ from palyra.runtime.channels import words
 from palyra.runtime.channels.book import Book
 from palyra.runtime.channels.connections import Connections
 from palyra.runtime.channels.facts import Who
-from palyra.runtime.channels.posting import Posting
+from palyra.runtime.channels.posting import Posting, defect
 from palyra.runtime.channels.shapes import Place
 from palyra.runtime.clock import Clock
 from palyra.runtime.gateway import Gateway, Said, Submission, Submitted
@@ -98,6 +98,18 @@ class Submitting:
 
     async def submit(self, messages: list[Message], who: Who) -> bool:
         """Give messages of one sender to the agent as one input; whether a run works on them now."""
+        try:
+            return await self._submit(messages, who)
+        except Unavailable:
+            raise
+        except PalyraError as error:
+            await self._fail(messages, error)
+        except Exception as error:
+            log.exception("messages of channel %s could not be given to the agent", messages[0].connector)
+            await self._fail(messages, defect(error))
+        return False
+
+    async def _submit(self, messages: list[Message], who: Who) -> bool:
         first = messages[0]
         session = await self.session(who, first)
         try:
@@ -113,24 +125,15 @@ class Submitting:
             # Watched before it begins: what it says first must not be missed.
             self._pending[first.message_id] = pending = _pending(first, who, session.session_id)
             submitted = await self._gateway.submit(who.acts_as, session.session_id, submission, brought=said.label, said=said)
-        except LimitExceeded as error:
+        except Exception as error:
             self._pending.pop(first.message_id, None)
-            await self._refuse(messages, "over_limit", f"The mailbox of this conversation is full: {error.message}.")
-            return False
-        except Unavailable:
-            self._pending.pop(first.message_id, None)
-            raise
-        except Conflict as error:
-            self._pending.pop(first.message_id, None)
-            if session.archived:
+            if isinstance(error, LimitExceeded):
+                await self._refuse(messages, "over_limit", f"The mailbox of this conversation is full: {error.message}.")
+                return False
+            if isinstance(error, Conflict) and session.archived:
                 await self.begin_anew(who)
-                return await self.submit(messages, who)
-            await self._fail(messages, error)
-            return False
-        except PalyraError as error:
-            self._pending.pop(first.message_id, None)
-            await self._fail(messages, error)
-            return False
+                return await self._submit(messages, who)
+            raise
         if submitted.outcome == "repeated":
             # Only if the same was given before and the daemon did not hear that it was.
             await self._db.write(partial(self._given, submitted=submitted, messages=messages, who=who))
@@ -206,15 +209,7 @@ class Submitting:
         await self._db.write(step)
 
     async def _fail(self, messages: list[Message], error: PalyraError) -> None:
-        """It cannot become a run, whoever tries: whoever wrote it is told why."""
-
-        def step(tx: Tx) -> None:
-            for message in messages:
-                channels.move(tx, message.message_id, "failed", "failed", error.message, error.code)
-                channels.drop_files(tx, message.message_id)
-            self._post_about(tx, messages[0], f"I cannot take that: {error.message}", "told")
-
-        await self._db.write(step)
+        await self._db.write(partial(self._posting.fail, messages=messages, error=error))
 
     def _post_about(self, tx: Tx, message: Message, text: str, kind: ReplyKind) -> None:
         place = Place(message.connector, message.conversation, message.thread)
@@ -261,6 +256,11 @@ class Submitting:
             except Unavailable as error:
                 log.warning("an answer waits: %s", error.message)
                 await self._clock.sleep(_RETRY_MS)
+            except Exception:
+                # The place must not be lost with the answer, which is tried again at the next start.
+                log.exception("what run %s came to could not be told", run_id)
+                ended = True
+                break
         pending = self._pending.get(run_id)
         if not ended or pending is None:
             return
