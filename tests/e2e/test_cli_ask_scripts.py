@@ -54,6 +54,18 @@ def test_ask_adds_what_is_piped_in_to_the_question(daemon: DaemonProcess) -> Non
     assert asked["text"] == "the answer"
 
 
+def test_ask_says_what_it_waits_for_when_its_input_is_left_open(daemon: DaemonProcess) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "palyra.cli.main", "ask", "hello"], cwd=daemon.workspace, env=environment(daemon.home),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as asking:  # fmt: skip
+        assert asking.stdin is not None
+        assert asking.stderr is not None
+        assert "< /dev/null" in asking.stderr.readline()
+        asking.stdin.close()
+        assert asking.wait(20) == 0
+
+
 def test_ask_speaks_of_undo_only_where_something_can_be_undone(daemon: DaemonProcess) -> None:
     done = palyra(daemon.home, "ask", "look", cwd=daemon.workspace)
     assert (done.returncode, done.stdout) == (0, "looked\n")

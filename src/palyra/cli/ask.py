@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 import sys
 
 import click
@@ -16,6 +17,7 @@ from palyra.client.discovery import folder_of
 from palyra.domain.errors import InvalidInput
 
 _MOST_INPUT = 256 << 10
+_SILENCE_S = 2.0
 
 
 @command("ask", help="Ask one thing and print the answer. What is piped in is put behind the question.")
@@ -62,6 +64,7 @@ def ask(
 def _question(text: str) -> str:
     piped = ""
     if not sys.stdin.isatty():
+        _say_what_is_waited_for()
         data = sys.stdin.buffer.read(_MOST_INPUT + 1)
         if len(data) > _MOST_INPUT:
             raise InvalidInput("more than 256 KB were piped in: put them into a file in this folder and name it")
@@ -71,6 +74,16 @@ def _question(text: str) -> str:
     if not piped.strip():
         return text
     return f"{text}\n\n{fenced(piped)}" if text.strip() else piped
+
+
+def _say_what_is_waited_for() -> None:
+    """Whoever left the input open without knowing it, as schedulers and build servers do, must not guess why nothing happens."""
+    try:
+        readable, _, _ = select.select([sys.stdin.buffer], [], [], _SILENCE_S)
+    except (OSError, ValueError):
+        return
+    if not readable:
+        sys.stderr.write("palyra: reading standard input until it ends; with nothing to add to the question, use `< /dev/null`\n")
 
 
 def fenced(text: str) -> str:
