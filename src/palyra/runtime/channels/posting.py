@@ -91,6 +91,4 @@ class Posting:
 
 def defect(error: Exception) -> PalyraError:
     """What is told of an error that nobody foresaw; the log says the rest."""
-    return PalyraError(
-        f"something in me failed on it ({type(error).__name__}): my log says more; send it again, or tell my owner"
-    )
+    return PalyraError(f"something in me failed on it ({type(error).__name__}): my log says more; send it again, or tell my owner")
