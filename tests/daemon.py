@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-START_S = 20.0
-STOP_S = 15.0
+START_S = 60.0
+STOP_S = 30.0
 SILENCE_S = 60.0
 
 
