@@ -1,6 +1,7 @@
 """The queue keeps what it promises: order without starvation, leases, retries, expiry, and no work without a reason."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -351,6 +352,28 @@ def test_closing_puts_back_what_was_being_done(tmp_path: Path) -> None:
             await worker.close()
             after = [await of(db, each) for each in ids]
             assert [(each.state, each.attempts) for each in after] == [("queued", 0), ("failed", 1)]
+
+    run(inside())
+
+
+def test_what_is_claimed_in_the_moment_of_closing_was_not_begun(tmp_path: Path) -> None:
+    async def inside() -> None:
+        async with queue(tmp_path) as (db, worker, _):
+            seen: Seen = []
+            worker.register("work", noting(seen), promise="at_most_once")
+            task_id = await worker.enqueue("work")
+            # The worker asks for it while the store is busy with something else.
+            busy = threading.Event()
+            held = db.write(lambda tx: busy.wait(20))
+            worker.start()
+            await eventually(lambda: worker.counts.rounds == 1, "the worker asks for it")
+            closing = asyncio.create_task(worker.close())
+            await asyncio.sleep(0)
+            busy.set()
+            await asyncio.gather(held, closing)
+            await db.write(lambda tx: None)  # Whatever was handed over before this has been done.
+            left = await of(db, task_id)
+            assert (left.state, left.attempts, left.lease_owner, seen) == ("queued", 0, "", [])
 
     run(inside())
 

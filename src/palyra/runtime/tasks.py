@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -134,6 +135,10 @@ class Tasks:
     async def close(self) -> None:
         """Stop. What was being done is put back, to be begun again by the next start."""
         self._closing = True
+        self._wake.set()
+        if self._loop is not None:
+            # What it asks the store for is claimed, whether it hears of it or not: it is let hear of it, and puts it back.
+            await asyncio.wait([self._loop], timeout=_GRACE_S)
         # A job that is cancelled before its first step never gets to say how it ended.
         await asyncio.sleep(0)
         waiting = [task for task in (self._loop, self._heart, self._alarm) if task is not None]
@@ -201,6 +206,8 @@ class Tasks:
         while True:
             await self._wake.wait()
             self._wake.clear()
+            if self._closing:
+                return
             self.counts.wakes += 1
             kinds, self._look_at = self._look_at, set()
             try:
@@ -211,12 +218,20 @@ class Tasks:
                 self._look_at |= kinds
                 self._ring_in(_RETRY_MS)
                 continue
-            for task in claimed:
-                self._begin(task)
+            await self._take_up(claimed)
             net_ms = _IDLE_NET_MS if next_ms >= tasks.NEVER else _NET_MS
             self._ring_in(min(net_ms, max(0, next_ms - self._clock.now_ms())))
             if not self._working and not self._wake.is_set():
                 self._idle.set()
+
+    async def _take_up(self, claimed: list[Task]) -> None:
+        if not self._closing:
+            for task in claimed:
+                self._begin(task)
+            return
+        # Claimed in the moment of closing, they were not begun: it is as if nobody had asked for them.
+        with suppress(Unavailable):  # The next start sees that nobody holds them.
+            await self._db.write(lambda tx: [tasks.put_back(tx, task, tx.now_ms, counts=False) for task in claimed])
 
     async def _notice_jump(self) -> None:
         jumped = self._clock.now_ms() - self._clock.ticks_ms() - self._drift_ms
