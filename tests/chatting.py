@@ -83,6 +83,10 @@ class Chat:
         await self.when(there, seconds)
         return seen[0]
 
+    async def seen(self, native_id: str) -> None:
+        """Wait until a message is held for more of the same sender: then it is marked, and its wait has begun."""
+        await self.when(lambda: native_id in [marked for _, marked, mark in self.platform.marks if mark == "seen"])
+
     async def ends(self, run_id: str, state: str, seconds: float = 20) -> None:
         async def there() -> bool:
             row = await self.daemon.db.read(lambda tx: runs.find(tx, run_id))
