@@ -1,9 +1,9 @@
 """A small internet on loopback for the tests of what goes out: web servers, a scripted DNS, certificates, calls of the tools."""
 
 import asyncio
+import errno
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -74,7 +74,7 @@ class Site:
 
     async def __aenter__(self) -> Self:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, self.address, self.port, ssl=self.tls, limit=1 << 20)
+        self._server = await self._opened()
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -86,9 +86,18 @@ class Site:
 
     async def client_leaves(self) -> None:
         """Waits until the other end of the newest connection is closed."""
-        with suppress(ConnectionError):
-            while await self.readers[-1].read(1 << 16):
-                pass
+        while not self.readers or not (self.readers[-1].at_eof() or self.readers[-1].exception()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    async def _opened(self) -> asyncio.Server:
+        """A port that was named may be taken for a while by a test in another process that needs the same one."""
+        while True:
+            try:
+                return await asyncio.start_server(self._accept, self.address, self.port, ssl=self.tls, limit=1 << 20)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                await asyncio.sleep(0.05)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1

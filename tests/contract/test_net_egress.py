@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import stat
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -48,7 +49,7 @@ async def said(gate: Gate, data: bytes) -> bytes:
 
 async def logged(passages: "asyncio.Queue[Passage]", count: int) -> list[Passage]:
     """The next so many passages; a connection is logged after its last byte."""
-    return [await asyncio.wait_for(passages.get(), 5) for _ in range(count)]
+    return [await asyncio.wait_for(passages.get(), 20) for _ in range(count)]
 
 
 def connect(place: str) -> bytes:
@@ -276,8 +277,13 @@ def test_a_list_that_cannot_be_read_opens_no_gate() -> None:
 
 def test_a_server_that_is_not_there_is_a_bad_gateway() -> None:
     async def work() -> None:
-        async with Site({}) as site:
-            port = site.port
+        # Bound, so that nobody else gets it, and nobody listens there.
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+            await refused(port)
+
+    async def refused(port: int) -> None:
         async with opened(f"127.0.0.1:{port}") as (gate, passages):
             assert b" 502 " in await said(gate, get(f"http://127.0.0.1:{port}/"))
             assert b" 502 " in await said(gate, connect(f"127.0.0.1:{port}"))
@@ -311,10 +317,10 @@ def test_a_connection_ends_when_its_time_is_up() -> None:
     async def work() -> None:
         async with Site(silent) as site:
             place = f"site.example:{site.port}"
-            async with opened(place, private=frozenset({place}), allowance=Allowance(seconds=0.2)) as (gate, passages):
+            async with opened(place, private=frozenset({place}), allowance=Allowance(seconds=1)) as (gate, passages):
                 await said(gate, get(f"http://{place}/"))
                 assert (await logged(passages, 1))[0].verdict == "limited"
-                await asyncio.wait_for(site.client_leaves(), 5)
+                await asyncio.wait_for(site.client_leaves(), 20)
 
     run(work())
 
@@ -346,7 +352,7 @@ def test_closing_the_gate_ends_every_tunnel_and_leaves_no_socket() -> None:
                 assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
             assert not path.parent.exists()
             assert await asyncio.wait_for(reader.read(), 5) == b""
-            await asyncio.wait_for(site.client_leaves(), 5)
+            await asyncio.wait_for(site.client_leaves(), 20)
             (passage,) = await logged(passages, 1)
             assert (passage.verdict, passage.reason) == ("allowed", "the gate was closed")
             writer.close()
