@@ -94,3 +94,18 @@ export async function upload<T>(path: string, file: Blob, type = "application/oc
 export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Something that is asked for again and again. Who asks while an answer is under way, which may be older than what they know of, gets
+ * the next one; those who wait for that get the same. */
+export function oneAtATime(ask: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  return function again(): Promise<void> {
+    if (!running) return (running = ask().finally(() => (running = undefined)));
+    next ??= running.catch(() => undefined).then(() => {
+      next = undefined;
+      return again();
+    });
+    return next;
+  };
+}

@@ -58,10 +58,16 @@ export class AllSessions {
     private readonly changed: (what?: readonly Topic[]) => void,
   ) {}
 
+  /** What happened up to here, this page asks for itself. */
+  from(position: number): void {
+    this.cursor ||= position;
+  }
+
   start(): void {
     this.others.onmessage = (message: MessageEvent<Entry | StateChanged | "again">) => {
       if (message.data === "again") {
-        void this.catchUp();
+        // What was away again before it could say: whoever holds the stream tells once more.
+        void this.catchUp().catch(() => undefined);
         this.changed();
       } else if (message.data.kind === "state.changed") this.changed((message.data as StateChanged).what);
       else this.heard(message.data as Entry);
@@ -75,7 +81,7 @@ export class AllSessions {
     if (access.peek() === "out") return this.again.later();
     this.source?.close();
     try {
-      if (!this.cursor) this.cursor = (await get<{ entries: number }>("/v1/status")).entries;
+      if (!this.cursor) this.from((await get<{ entries: number }>("/v1/status")).entries);
       await this.catchUp();
     } catch {
       return this.again.later();

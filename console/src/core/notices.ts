@@ -2,7 +2,7 @@
 // And how much of what was learned waits for them.
 import { effect, signal } from "@preact/signals";
 import type { CandidateList, Notice, NoticeList } from "../types";
-import { access, get, online, post } from "./api";
+import { access, get, oneAtATime, online, post } from "./api";
 import { lastChange, lastEntry } from "./store";
 
 export const notices = signal<Notice[] | undefined>(undefined);
@@ -14,13 +14,18 @@ const PAGE = 30;
 const tabs = new BroadcastChannel("palyra.notices");
 tabs.onmessage = () => void refreshNotices();
 
-export async function refreshNotices(): Promise<void> {
+let marks = 0;
+
+export const refreshNotices: () => Promise<void> = oneAtATime(async () => {
+  const before = marks;
   const found = await get<NoticeList>(`/v1/notices?limit=${PAGE}`).catch(() => undefined);
   if (!found) return;
+  // Something was read meanwhile, and this may not know it yet.
+  if (marks !== before) return void refreshNotices();
   unread.value = found.unread;
   notices.value = found.notices;
   moreNotices.value = last(found.notices);
-}
+});
 
 export async function showOlderNotices(): Promise<void> {
   const found = await get<NoticeList>(`/v1/notices?limit=${PAGE}&before=${moreNotices.peek()}`);
@@ -32,6 +37,7 @@ export async function showOlderNotices(): Promise<void> {
 export async function markRead(notice?: Notice): Promise<void> {
   if (notice?.read_ms) return;
   await post("/v1/notices/read", notice ? { notice_id: notice.notice_id } : {});
+  marks++;
   const now = Date.now();
   notices.value = notices.peek()?.map((each) => (!each.read_ms && (!notice || each.notice_id === notice.notice_id) ? { ...each, read_ms: now } : each));
   unread.value = notice ? Math.max(0, unread.peek() - 1) : 0;
@@ -47,10 +53,10 @@ function last(page: Notice[]): string {
   return page.length === PAGE ? page.at(-1)!.notice_id : "";
 }
 
-async function countToReview(): Promise<void> {
+const countToReview = oneAtATime(async () => {
   const found = await get<CandidateList>("/v1/candidates?limit=1").catch(() => undefined);
   if (found) toReview.value = (found.counts.pending_review ?? 0) + (found.counts.conflicted ?? 0);
-}
+});
 
 effect(() => {
   if (access.value !== "in" || !online.value) return;
@@ -58,7 +64,8 @@ effect(() => {
   void countToReview();
 });
 effect(() => {
-  if (lastChange.value.what?.includes("learning") && access.peek() === "in") void countToReview();
+  const { what } = lastChange.value;
+  if ((!what || what.includes("learning")) && access.peek() === "in") void countToReview();
 });
 effect(() => {
   if (lastEntry.value?.kind === "owner.notified") void refreshNotices();

@@ -1,7 +1,7 @@
 // What every page shares: the lists of sessions and of open questions, and the session that is open. Kept up to date by the streams.
 import { computed, effect, signal } from "@preact/signals";
 import type { Approval, ApprovalPage, Entry, EntryPage, Session, SessionPage, Status } from "../types";
-import { access, get } from "./api";
+import { access, get, oneAtATime } from "./api";
 import { Conversation } from "./conversation";
 import { AllSessions, OneSession, type Topic } from "./live";
 import { go } from "./router";
@@ -24,21 +24,15 @@ const SHARED_ENTRIES = 300;
 const CHANGES_LISTS = /^(run|session|approval)\.|^input\.received$/;
 
 let timer = 0;
-let running: Promise<void> | undefined;
 
-async function refresh(): Promise<void> {
+/** Both lists anew. */
+export const refreshLists = oneAtATime(async () => {
   const [page, asked] = await Promise.all([get<SessionPage>(`/v1/sessions?limit=${PAGE}`), get<ApprovalPage>("/v1/approvals")]);
   sessions.value = page.sessions;
   moreSessions.value = page.next;
   pending.value = asked.approvals;
   listed.value = true;
-}
-
-/** Both lists anew; calls that come together are one. */
-export function refreshLists(): Promise<void> {
-  running ??= refresh().finally(() => (running = undefined));
-  return running;
-}
+});
 
 function soon(): void {
   clearTimeout(timer);
@@ -77,7 +71,10 @@ let started = false;
 
 /** Ask who we are, and begin to listen once we are somebody. */
 export function begin(): void {
-  void get<Status>("/v1/status").then((found) => (status.value = found)).catch(() => {
+  void get<Status>("/v1/status").then((found) => {
+    all.from(found.entries);
+    status.value = found;
+  }).catch(() => {
     // Not there yet, or not logged in: both are shown, and the first is tried again.
     if (access.peek() === "unknown") setTimeout(begin, 1000);
   });
