@@ -15,7 +15,7 @@ from palyra.transports.http.console import FOLDER
 from tests.daemon import DaemonProcess
 
 AXE = Path(__file__).parent.parent / "console" / "node_modules" / "axe-core" / "axe.min.js"
-WAIT_MS = 15_000
+WAIT_MS = 30_000
 
 
 @contextmanager
