@@ -28,10 +28,11 @@ from palyra.tools import rehearsal, standard
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 from tests import replaying
+from tests.clocks import HeldClock
 from tests.crash.everywhere import in_memory, program
 from tests.e2e.test_images import Camera
 from tests.faults import SlowLoading, held_writer, long_and_next, reached
-from tests.inprocess import daemon, finished, say, session
+from tests.inprocess import TERMINAL, daemon, finished, say, session
 from tests.material import ROOT, material
 from tests.replaying import HOLDS, SCRIPTS, SETTINGS, STORIES, call, furnish, model_for, scripts_at_random, talk_at_random
 
@@ -172,18 +173,19 @@ def test_single_runs_are_replayed_from_where_nothing_was_at_work_and_from_files_
                 again = replay(one, catalogue)
                 assert again.identical, (run_id, told(again))
                 assert again.entries == one.last - one.first + 1
-                assert {entry.kind for entry in one.own if entry.run_id == run_id} & {
-                    "run.completed",
-                    "run.failed",
-                    "run.cancelled",
-                }
+                assert {entry.kind for entry in one.own if entry.run_id == run_id} & set(TERMINAL)
             connection.close()
+
+
+def test_how_slowly_a_run_is_replayed_does_not_use_up_its_time(tmp_path: Path) -> None:
+    hurried, _ = changed(simple(tmp_path, HeldClock()), events.RunAccepted, 0, budgets=events.Budgets(active_ms=1))
+    assert (again := replay(hurried, ours())).identical, told(again)
 
 
 # --- different --------------------------------------------------------------------------------------------------------
 
 
-def simple(folder: Path) -> Recording:
+def simple(folder: Path, clock: HeldClock | None = None) -> Recording:
     furnish(folder / "work")
     turns = [
         Turn(text="looking", calls=(call("fs.read", path="notes.md"), call("test.pure", text="one"))),
@@ -192,7 +194,7 @@ def simple(folder: Path) -> Recording:
     ]
 
     async def inside() -> Recording:
-        async with daemon(folder, turns, SETTINGS) as d:
+        async with daemon(folder, turns, SETTINGS, clock=clock) as d:
             where = await session(d)
             await finished(d, await say(d, where, "look at the notes"))
             return await replaying.recording(d, where.session_id)

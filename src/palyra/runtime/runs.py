@@ -82,8 +82,11 @@ class Runs:
         lull: Lull | None = None,
         *,
         beat_s: float = HEARTBEAT_S,
+        spare_s: float = 0.0,
     ) -> None:
         self._beat_s = beat_s
+        # What a run has beyond its active time.
+        self._spare_s = spare_s
         self._db = db
         self._lives = lives
         self._model_turns = model_turns
@@ -237,7 +240,7 @@ class Runs:
     async def _drive(self, working: Working) -> None:
         left_ms = working.progress.budgets.active_ms - working.progress.active_ms
         try:
-            async with asyncio.timeout(max(0, left_ms) / 1000) as budget:
+            async with asyncio.timeout(max(0, left_ms) / 1000 + self._spare_s) as budget:
                 try:
                     while not self._closing and await self._step(working):
                         pass

@@ -35,6 +35,8 @@ from palyra.runtime.runs import end
 T = TypeVar("T")
 # So long nothing happens at all before a replay is taken to stand still.
 STILL_S = 15.0
+# More than a replay ever takes. A run's active time does not pass by itself here: how slow this machine is says nothing of the run.
+SPARE_S = 100_000.0
 _NEVER = 1 << 60
 _ALL_OF_THEM = 1 << 53
 
@@ -289,7 +291,7 @@ class Director:
                 accepted = self.script.before(self.head, unit.entry.run_id, "run.accepted")
                 assert accepted is not None
                 assert isinstance(accepted.event, RunAccepted)
-                loop.ahead_s += accepted.event.budgets.active_ms / 1000 + 1
+                loop.ahead_s += accepted.event.budgets.active_ms / 1000 + SPARE_S + 1
                 self._doing = (unit, loop.create_future())
 
     def _feed(self, tx: Tx, entry: Recorded) -> None:

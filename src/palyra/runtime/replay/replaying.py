@@ -35,7 +35,7 @@ from palyra.runtime.project_files import NONE, Project, ProjectFiles
 from palyra.runtime.recalling import Recalling
 from palyra.runtime.replay import recording as recordings
 from palyra.runtime.replay.comparing import Difference
-from palyra.runtime.replay.director import Director, Door, Loop, feed
+from palyra.runtime.replay.director import SPARE_S, Director, Door, Loop, feed
 from palyra.runtime.replay.models import RecordedClock, RecordedModel, RecordedModels, RecordedSpending, failure
 from palyra.runtime.replay.recording import Recording
 from palyra.runtime.replay.script import Recorded, Script
@@ -181,7 +181,7 @@ class _World:
         spawning = RecordedSpawning(director)
         tool_flow = ToolFlow(door, hub, judging, catalogue, redactor, RecordedCheckpoints(director), clock, spawning)
         # A heartbeat says nothing on the tape, and would look like the loop's next step.
-        self._runs = Runs(door, self._lives, model_turns, tool_flow, beat_s=_NEVER_S)
+        self._runs = Runs(door, self._lives, model_turns, tool_flow, beat_s=_NEVER_S, spare_s=SPARE_S)
 
     def on_commit(self, appended: list[Appended]) -> None:
         self._lives.on_commit(appended)
