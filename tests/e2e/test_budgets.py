@@ -22,6 +22,7 @@ from palyra.runtime.replay.recording import Recording
 from palyra.runtime.replay.replaying import replay
 from tests.e2e.test_replay import ours
 from tests.fake_provider import Answer, FakeProvider, Request, Script, openai_chat
+from tests.faults import eventually
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session, until
 from tests.replaying import recording
 
@@ -39,11 +40,15 @@ LATE_S = 0.03
 
 
 class Greedy:
-    """A provider that uses all it may, reports that late, and counts how many calls were open at once."""
+    """A provider that uses all it may, reports that late, and counts how many calls were open at once.
+
+    The first call is answered when there is a second one: however slow the machine is, they are under way together.
+    """
 
     def __init__(self) -> None:
         self.open = self.most_open = 0
         self.largest = 0
+        self._waiting: list[asyncio.Event] = []
 
     def __call__(self, request: Request) -> Answer:
         asked = request.json()
@@ -54,7 +59,11 @@ class Greedy:
         self.most_open = max(self.most_open, self.open)
         told = openai_chat(Script(text=("done",), input_tokens=sent, output_tokens=produced))
         go = asyncio.Event()
-        asyncio.get_running_loop().call_later(LATE_S, self._finish, go)
+        self._waiting.append(go)
+        if self.most_open > 1:
+            for each in self._waiting:
+                asyncio.get_running_loop().call_later(LATE_S, self._finish, each)
+            self._waiting.clear()
         return Answer(told, late=(told.rindex(b"data: {", 0, told.rindex(b'"usage"')), go))
 
     def _finish(self, go: asyncio.Event) -> None:
@@ -288,6 +297,8 @@ def test_a_call_that_fails_or_is_cancelled_leaves_nothing_reserved(tmp_path: Pat
                 assert state.reserved > 0
                 await opened.gateway.cancel(OWNER, run.run_id)
                 await finished(opened, run)
+                # A run is cancelled at once; what it was doing may take a moment longer to let go.
+                await eventually(lambda: opened.runs.working == 0, "nobody works on it any more")
                 (state,) = await opened.budgets.states(Spender(principal=OWNER))
                 assert (state.reserved, state.spent) == (0, 0)
 

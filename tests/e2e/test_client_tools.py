@@ -24,6 +24,7 @@ from palyra.runtime.handing_over import LONGEST_MS
 from palyra.runtime.replay import recording as recordings
 from palyra.runtime.replay.replaying import replay
 from tests import inprocess
+from tests.faults import eventually
 from tests.inprocess import body, entries, finished, kinds, session, until
 
 WEATHER = ClientTool("get_weather", "the weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}})
@@ -87,7 +88,7 @@ def test_a_run_waits_for_its_caller_over_a_restart_and_can_be_replayed(tmp_path:
             calls = await handed_over(daemon, run)
             row = await daemon.gateway.run(OWNER, run.run_id)
             assert (row.state, row.reason) == ("waiting", "client")
-            assert daemon.runs.working == 0
+            await eventually(lambda: daemon.runs.working == 0, "nobody works on it while it waits")
         async with inprocess.daemon(tmp_path, said, SETTINGS) as daemon:
             results = dict(zip(calls, ("sun", "also sun"), strict=True))
             with pytest.raises(InvalidInput):
