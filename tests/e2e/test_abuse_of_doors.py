@@ -220,6 +220,7 @@ def test_who_floods_is_told_once_a_minute_and_not_for_each_message(tmp_path: Pat
             for native in natives[1:]:
                 assert await settled(talk, native) == "refused"
             await settled(talk, natives[0])
+            await talk.answers("team", 2)
             assert [text.startswith("That is more") for text in talk.texts("team")].count(True) == 1
 
     run(scene)

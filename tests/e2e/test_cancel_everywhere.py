@@ -120,7 +120,7 @@ async def cancelled_at(d: Daemon, moment: Moment, at: int, work: Path) -> str:
         run = await say(d, where, "work", run_id=rid)
         end = await until(d, where.session_id, *TERMINAL, run_id=rid)
         if moment.cancelling is not None:
-            row = await asyncio.wait_for(moment.cancelling, 5)
+            row = await asyncio.wait_for(moment.cancelling, 20)
             assert row.state in ("cancelled", "done")
     finally:
         loop.set_task_factory(None)
