@@ -7,6 +7,7 @@ import pytest
 
 from palyra.app import Daemon
 from palyra.domain.ids import OWNER
+from palyra.journal.database import Appended
 from palyra.models.scripted import Turn
 from palyra.runtime import insisting, runs
 from palyra.runtime.schedule_verbs import NewSchedule
@@ -29,7 +30,7 @@ def test_a_schedule_that_asks_nobody_denies_what_was_asked_while_the_disk_was_fu
         await eventually(lambda: disk.failed, "the disk refused")
         disk.full = False
         (firing,) = await firings(d, made.schedule.schedule_id)
-        resolved = await until(d, firing.session_id, "approval.resolved", seconds=5)
+        resolved = await until(d, firing.session_id, "approval.resolved")
         assert body(resolved)["decision"] == "deny"
 
     on_full_disk(tmp_path, WRITING, scenario)
@@ -41,8 +42,15 @@ def test_a_budget_that_was_used_up_while_the_disk_was_full_is_told_of_later(
     monkeypatch.setattr(runs, "RETRY_S", 0.02)
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
+        once = [disk.fill]
+
+        def fills(appended: list[Appended]) -> None:
+            if once and any(entry.kind == "model.replied" for entry in appended):
+                once.pop()()
+
         where = await session(d)
-        at_commit(d, "model.replied", disk.fill)
+        # Before the budgets hear of it: what they have to tell is on its way to the disk at once.
+        d.gateway.listeners.insert(0, fills)
         run = await say(d, where, "hi")
         await eventually(lambda: disk.failed, "the disk refused")
         disk.full = False
@@ -60,9 +68,11 @@ def test_a_run_is_replayed_once_however_many_ask_at_once(tmp_path: Path) -> None
         where = await session(d)
         run = await say(d, where, "hi")
         await finished(d, run)
-        await asyncio.gather(*(d.replays.start(OWNER, run.run_id) for _ in range(3)))
-        at_it = [task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == "_replay"]
-        assert len(at_it) == 1
+        # None of them comes to its end before all have asked.
+        async with d.replays._slot:
+            await asyncio.gather(*(d.replays.start(OWNER, run.run_id) for _ in range(3)))
+            at_it = [task for task in asyncio.all_tasks() if getattr(task.get_coro(), "__name__", "") == "_replay"]
+            assert len(at_it) == 1
         assert (await d.replays.get(OWNER, run.run_id, 20_000)).state == "done"
 
     in_daemon(tmp_path, HELLO, scenario)
