@@ -511,3 +511,23 @@ def test_a_task_that_asks_for_itself_again_runs_on_and_on_under_its_lease(tmp_pa
             assert (rounds, worker.working, (await of(db, task_id)).state) == (50, 0, "done")
 
     run(inside())
+
+
+def test_a_defect_in_looking_at_the_queue_does_not_end_the_looking(tmp_path: Path) -> None:
+    async def inside() -> None:
+        async with queue(tmp_path) as (db, worker, clock):
+            seen: Seen = []
+            worker.register("note", noting(seen))
+            await worker.enqueue("note", {"n": 1})
+            defect = "CREATE TRIGGER defect BEFORE UPDATE ON tasks BEGIN SELECT RAISE(ABORT, 'a defect'); END"
+            await db.write(lambda tx: tx.run(defect))
+            naps = clock.naps
+            worker.start()
+            await awake(clock, naps)
+            assert seen == []
+            await db.write(lambda tx: tx.run("DROP TRIGGER defect"))
+            clock.advance(20_000)
+            await worker.settled()
+            assert seen == [{"n": 1}]
+
+    run(inside())

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from palyra.app import Daemon
 from palyra.channels import loopback
@@ -14,6 +15,7 @@ from palyra.domain.ids import OWNER
 from palyra.journal import approvals, channel_outbox
 from palyra.models.scripted import ScriptedCall, Turn
 from palyra.runtime.answers import Answer
+from palyra.runtime.channels import outbox
 from palyra.runtime.channels.shapes import Place
 from tests.chatting import Chat, chat
 from tests.e2e.test_channel_people import later
@@ -41,6 +43,38 @@ def test_notices_reach_the_chosen_conversation_once_each_over_restarts(tmp_path:
         async with chat(tmp_path, [Turn(text="yes")], more=TOLD, fresh=False) as talk:
             await talk.daemon.notices.tell("schedule", "schedule:1:2", "the backup failed")
             assert await talk.answers("alerts", 2) == ["the month is nearly used up", "the backup failed"]
+
+    run(scene)
+
+
+def test_a_notice_that_a_defect_keeps_back_holds_up_no_other(tmp_path: Path) -> None:
+    refused = """CREATE TRIGGER defect BEFORE INSERT ON channel_outbox
+        WHEN instr(NEW.body, 'never to be told') BEGIN SELECT RAISE(ABORT, 'a defect'); END"""
+
+    async def scene() -> None:
+        async with chat(tmp_path, [Turn(text="yes")], more=TOLD) as talk:
+            await talk.daemon.db.write(lambda tx: tx.run(refused))
+            await talk.daemon.notices.tell("budget", "budget:1", "never to be told")
+            await talk.daemon.notices.tell("budget", "budget:2", "the month is nearly used up")
+            assert await talk.answers("alerts") == ["the month is nearly used up"]
+
+    run(scene)
+
+
+def test_an_outbox_that_cannot_be_read_for_a_while_is_read_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outbox, "_RETRY_MS", 1)
+
+    async def scene() -> None:
+        async with chat(tmp_path, [Turn(text="yes")]) as talk:
+            await talk.pair("anna")
+            await talk.daemon.db.write(lambda tx: tx.run("ALTER TABLE channel_outbox RENAME COLUMN attempts TO defect"))
+            talk.daemon.channels.outbox.look()
+            await talk.when(lambda: "cannot be read" in caplog.text)
+            await talk.daemon.db.write(lambda tx: tx.run("ALTER TABLE channel_outbox RENAME COLUMN defect TO attempts"))
+            talk.direct("anna", "hello")
+            assert await talk.answers("dm-anna") == ["yes"]
 
     run(scene)
 

@@ -9,6 +9,7 @@ import pytest
 
 from palyra.domain.errors import ConfigInvalid
 from palyra.domain.verdicts import Allow, Deny
+from palyra.policy import watch as policy_watch
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.sources import Problem
 from palyra.policy.store import PolicyStore, Reloaded, check, load
@@ -143,6 +144,32 @@ def test_groups_are_read_from_the_folder(tmp_path: Path) -> None:
     store = PolicyStore(tmp_path, "default")
     verdicts = [type(store.judge(call(MCP, scope(), principal=who))).__name__ for who in ("user:anna", "user:owner")]
     assert verdicts == ["Allow", "Deny"]
+
+
+def test_a_defect_in_who_hears_of_a_change_does_not_end_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy_watch, "_AGAIN_S", 0.01)
+    store = PolicyStore(tmp_path, "default")
+
+    async def scenario() -> None:
+        told: asyncio.Queue[Reloaded] = asyncio.Queue()
+
+        async def hear(_: PolicyStore, change: Reloaded) -> None:
+            told.put_nowait(change)
+            if told.qsize() == 1:
+                raise RuntimeError("a defect")
+
+        watching = asyncio.create_task(watch([store], hear, quiet_ms=10))
+        for number in range(100):
+            # Written until it is heard twice: the watch may not have begun, or not begun again.
+            (tmp_path / "mine.cedar").write_text(f'forbid (principal, action, resource == Tool::"none.{number}");')
+            await asyncio.wait([watching], timeout=0.1)
+            if told.qsize() > 1:
+                break
+        assert told.qsize() > 1
+        watching.cancel()
+        await asyncio.wait([watching])
+
+    asyncio.run(scenario())
 
 
 def test_a_change_in_the_folder_is_watched_and_told_with_its_problems(tmp_path: Path) -> None:

@@ -210,8 +210,14 @@ class Answers:
                 except PalyraError as error:
                     log.warning("approval %s could not be timed out: %s", approval.approval_id, error.message)
                     failed = True
+                except Exception:
+                    log.exception("approval %s could not be timed out", approval.approval_id)
+                    failed = True
         except PalyraError as error:
             log.warning("approvals could not be looked at: %s", error.message)
+            failed = True
+        except Exception:
+            log.exception("approvals could not be looked at")
             failed = True
         if failed:
             self.expires(self._clock.now_ms() + _RETRY_MS)

@@ -169,6 +169,10 @@ class Embedding:
         except PalyraError as error:
             self._failed(error)
             return False
+        except Exception as error:
+            log.exception("memory could not be brought up to date")
+            self._failed(PalyraError(f"{type(error).__name__}, see the log"))
+            return False
         return True
 
     def _failed(self, error: PalyraError) -> None:

@@ -18,6 +18,7 @@ log = logging.getLogger("palyra.schedules")
 # So long nothing must have changed, or so long it may go on changing, until it is one firing.
 _QUIET_MS = 500
 _LONGEST_MS = 5_000
+_AGAIN_S = 5.0
 
 
 class WatchedFiles:
@@ -60,11 +61,14 @@ class WatchedFiles:
         while True:
             self._changed.clear()
             self._stop = asyncio.Event()
-            paths = await self._watched()
-            if not paths and not self._changed.is_set():
-                return
             try:
+                paths = await self._watched()
+                if not paths and not self._changed.is_set():
+                    return
                 await self._watch(paths)
+            except PalyraError as error:
+                log.warning("which files are to be watched cannot be read now: %s", error.message)
+                await asyncio.sleep(_AGAIN_S)
             except (OSError, RuntimeError) as error:
                 # A path is gone: it is watched again when schedules change or the daemon starts.
                 log.warning("files cannot be watched: %s", error)

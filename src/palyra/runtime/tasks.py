@@ -218,6 +218,12 @@ class Tasks:
                 self._look_at |= kinds
                 self._ring_in(_RETRY_MS)
                 continue
+            except Exception:
+                # With this loop everything would end that is planned: whatever it is, it is tried again.
+                log.exception("the queue could not be looked at")
+                self._look_at |= kinds
+                self._ring_in(10 * _RETRY_MS)
+                continue
             await self._take_up(claimed)
             net_ms = _IDLE_NET_MS if next_ms >= tasks.NEVER else _NET_MS
             self._ring_in(min(net_ms, max(0, next_ms - self._clock.now_ms())))
@@ -385,6 +391,9 @@ class Tasks:
             try:
                 lost = await self._db.write(held)
             except Unavailable:
+                continue
+            except Exception:
+                log.exception("what is being worked on could not be held")
                 continue
             for task_id in lost:
                 self.let_go(task_id)

@@ -102,6 +102,11 @@ class Outbox:
                     log.warning("the outbox cannot be read now: %s", error.message)
                     await self._clock.sleep(_RETRY_MS)
                     self._wake.set()
+                except Exception:
+                    # One channel's defect is not the end of the others' answers.
+                    log.exception("the outbox of %s cannot be read", name)
+                    await self._clock.sleep(10 * _RETRY_MS)
+                    self._wake.set()
             self._rest()
 
     async def _read(self, name: str) -> None:

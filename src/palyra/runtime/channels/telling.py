@@ -62,10 +62,23 @@ class Telling:
             try:
                 after = await self._db.write(_begin)
                 async for told in self._notices.follow(after):
-                    await self._db.write(partial(self._tell, told=told, place=place))
+                    await self._pass_on(told, place)
             except Unavailable as error:
                 log.warning("a notice waits: %s", error.message)
                 await self._clock.sleep(_RETRY_MS)
+            except Exception:
+                log.exception("notices cannot be followed")
+                await self._clock.sleep(10 * _RETRY_MS)
+
+    async def _pass_on(self, told: Told, place: Place) -> None:
+        try:
+            await self._db.write(partial(self._tell, told=told, place=place))
+        except Unavailable:
+            raise
+        except Exception:
+            # It is in the console all the same; the next one must not wait behind it for ever.
+            log.exception("notice %s could not be passed on", told.notice.notice_id)
+            await self._db.write(lambda tx: channels.remember(tx, _CURSOR, str(told.position)))
 
     def _tell(self, tx: Tx, told: Told, place: Place) -> None:
         notice = told.notice

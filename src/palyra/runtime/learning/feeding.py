@@ -57,6 +57,9 @@ class Feeder:
             except PalyraError as error:
                 log.warning("nothing could be queued for learning now: %s", error.message)
                 self._due = True
+            except Exception:
+                log.exception("nothing could be queued for learning")
+                self._due = True
 
     def _feed(self, tx: Tx) -> bool:
         """One step: the sessions with new runs, each not before its cooldown is over. Whether there is more."""

@@ -184,9 +184,9 @@ class Certificates:
             await self._clock.sleep(_AGAIN_MS)
             try:
                 await self._refresh(SYSTEM)
-            except PalyraError as error:
+            except Exception:
                 # What is served now is still good for a while: said every day until somebody looks.
-                log.error("the certificate could not be renewed: %s", error.message)
+                log.exception("the certificate could not be renewed")
 
     # --- files --------------------------------------------------------------------------------------------------------
 

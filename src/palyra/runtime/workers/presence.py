@@ -252,6 +252,8 @@ class Presence:
         except PalyraError as error:
             # Whoever waits is told all the same: a call is settled by what its own tape says.
             log.error("that %s was lost could not be recorded: %s", station.name, error.message)
+        except Exception:
+            log.exception("that %s was lost could not be recorded", station.name)
         for held in calls:
             if not held.done.done():
                 held.done.set_exception(InDoubt())
