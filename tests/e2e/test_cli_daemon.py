@@ -5,10 +5,12 @@ import os
 import re
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from palyra.cli import daemon_process
 from palyra.cli.opening import has_screen
 from tests import daemon as daemons
 from tests.cli_terminal import palyra, terminal
@@ -121,6 +123,21 @@ def test_a_chat_whose_daemon_left_with_another_chat_can_start_one(tmp_path: Path
             assert second.ends() == 0
     with pytest.raises(ProcessLookupError):
         os.kill(pid, signal.SIG_DFL)
+
+
+def test_a_daemon_that_is_just_ending_is_waited_for_by_the_next(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    daemons.configure(home)
+    with ThreadPoolExecutor(1) as pool:
+        # Its address is gone, and it still holds the home.
+        with daemon_process.exclusive(home):
+            starting = pool.submit(daemons.launch, home, work)
+            end = time.monotonic() + 20
+            while "just ending" not in ((home / "output.txt").read_text() if (home / "output.txt").exists() else ""):
+                assert time.monotonic() < end, "it does not say what it waits for"
+                time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
+        assert starting.result(30).stop() == 0
 
 
 @pytest.mark.parametrize(("arguments", "more", "opened"), [([], {}, True), (["--no-open"], {}, False), ([], {"CI": "true"}, False)])

@@ -3,7 +3,8 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from palyra.transports.auth import LOCAL, Access
 _LOCK = "daemon.lock"
 _ADDRESS = "daemon.json"
 _TOKEN = "owner.token"
+_LOOK_S = 0.05
 
 
 class Running(Struct, frozen=True, omit_defaults=True):
@@ -34,23 +36,39 @@ class Running(Struct, frozen=True, omit_defaults=True):
 
 
 @contextlib.contextmanager
-def locked(home: Path) -> Iterator[None]:
-    """One daemon per home folder. The kernel lets go of the lock with the process, however that ends."""
+def locked(home: Path, *, patience_s: float = 0.0, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
+    """One daemon per home folder. The kernel lets go of the lock with the process, however that ends.
+
+    One that is just ending has taken its address away and may hold the lock for a while: so long it is waited for.
+    """
     descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        deadline = time.monotonic() + patience_s
+        taken = _take(descriptor)
+        if not taken and patience_s and not (home / _ADDRESS).exists():
+            say("another daemon of this home is just ending: waiting for it")
+        while not taken and time.monotonic() < deadline and not (home / _ADDRESS).exists():
+            time.sleep(_LOOK_S)
+            taken = _take(descriptor)
+        if not taken:
             pid = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
             raise Conflict(
                 f"a daemon runs on {home} already (process {pid or 'unknown'}): use it, or end it with `palyra stop --daemon`",
                 pid=int(pid) if pid.isdigit() else 0,
-            ) from None
+            )
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def _take(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextlib.contextmanager

@@ -38,6 +38,8 @@ log = logging.getLogger("palyra.serve")
 Say = Callable[[str], None]
 # Long enough for an answer to leave.
 _ANSWERED_S = 0.1
+# So long a daemon that ends may finish what it is at.
+_ENDING_S = 15.0
 # More than there may be connections.
 _FILES = 65_536
 
@@ -57,7 +59,7 @@ def serve(
         processors.keep_together()
     chosen_port = server.http_port if port is None else port
     with (
-        files.locked(home),
+        files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr),
         listening.bind(server.host, chosen_port, tls=server.tls.enabled) as listener,
         listening.bind_udp(server.host, server.quic_port) if quic or server.quic else nullcontext() as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
