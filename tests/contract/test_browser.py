@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 
@@ -10,7 +11,7 @@ import pytest
 from palyra.domain import pictures
 from palyra.domain.errors import InvalidInput, NotFound, PalyraError
 from palyra.domain.labels import Label
-from palyra.domain.tools import Scope, Subject
+from palyra.domain.tools import Scope, Subject, ToolResult
 from palyra.tools.browser import tools
 from palyra.tools.catalogue import Catalogue
 from tests.browser_world import Surfing, alive, below, surfing
@@ -142,6 +143,15 @@ def test_a_redirect_to_another_host_is_not_followed_and_says_where_it_leads(surf
     assert "not among the hosts" in result.text
 
 
+def _looked(surf: Surfing, result: ToolResult, enough: Callable[[ToolResult], bool]) -> ToolResult:
+    """What a page does by itself is told with the next answer: on a busy machine that is a later one."""
+    end = time.monotonic() + 30
+    while not enough(result):
+        assert time.monotonic() < end, result.text
+        result = surf.call("read", page=result.data["page"])
+    return result
+
+
 def test_a_box_is_dismissed_and_told(surf: Surfing) -> None:
     page = surf.open()
     assert (
@@ -152,25 +162,23 @@ def test_a_box_is_dismissed_and_told(surf: Surfing) -> None:
 def test_a_new_window_becomes_the_page(surf: Surfing) -> None:
     page = surf.open()
     result = surf.call("click", ref=surf.reference(page, "New window"))
-    if result.data["title"] != "Two":
-        result = surf.call("read", page=result.data["page"])
-    assert result.data["title"] == "Two"
+    assert _looked(surf, result, lambda seen: seen.data["title"] == "Two").outcome == "ok"
 
 
 def test_a_download_is_refused(surf: Surfing) -> None:
     page = surf.open()
     clicked = surf.call("click", ref=surf.reference(page, "Get it"))
-    assert "a download was refused" in clicked.text
+    assert _looked(surf, clicked, lambda seen: "a download was refused" in seen.text).outcome == "ok"
     assert "this address is a download, which is refused" in surf.open("/file").text
 
 
 def test_a_page_that_never_answers_is_given_up_and_the_browser_goes_on(surf: Surfing) -> None:
-    browsers = surf.another(page_s=1.0)
+    browsers = surf.another(page_s=5.0)
     catalogue = Catalogue(tools.tools(browsers))
 
     async def visit() -> None:
         late = await surf.calling(catalogue, "open", url=surf.url("/never"))
-        assert (late.outcome, "Timeout 1000ms exceeded" in late.text) == ("error", True)
+        assert (late.outcome, "Timeout 5000ms exceeded" in late.text) == ("error", True)
         assert (await surf.calling(catalogue, "open", url=surf.url("/two"))).outcome == "ok"
         await browsers.close()
 
@@ -262,8 +270,9 @@ async def _until(true: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_browser_is_gone_when_its_run_ends_is_cancelled_or_nobody_uses_it(surf: Surfing) -> None:
-    async def one(ending: str) -> None:
+@pytest.mark.parametrize("ending", ["run", "cancel", "close", "idle"])
+def test_a_browser_is_gone_when_its_run_ends_is_cancelled_or_nobody_uses_it(surf: Surfing, ending: str) -> None:
+    async def scene() -> None:
         browsers = surf.another(idle_s=0.5 if ending == "idle" else 1000)
         catalogue = Catalogue(tools.tools(browsers))
         result = await surf.calling(catalogue, "open", url=surf.url("/two"))
@@ -287,10 +296,7 @@ def test_a_browser_is_gone_when_its_run_ends_is_cancelled_or_nobody_uses_it(surf
         late = await surf.calling(catalogue, "read", page=result.data["page"])
         assert (late.outcome, "open one with browser.open" in late.text) == ("error", True)
 
-    async def everything() -> None:
-        await asyncio.gather(*(one(ending) for ending in ("run", "cancel", "close", "idle")))
-
-    surf.wait(everything())
+    surf.wait(scene())
 
 
 def test_there_are_only_so_many_browsers(surf: Surfing) -> None:
