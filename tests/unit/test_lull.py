@@ -45,13 +45,13 @@ def test_a_run_that_has_just_ended_is_no_lull_yet() -> None:
 
 def test_a_run_that_begins_while_it_gets_calm_begins_the_wait_anew() -> None:
     async def scenario() -> None:
-        lull = Lull(calm_s=0.01, patience_s=60)
+        lull = Lull(calm_s=0.3, patience_s=60)
         lull.begun()
         lull.ended()
         waiting = asyncio.create_task(lull.comes())
         await asyncio.sleep(0)
         lull.begun()
-        done, _ = await asyncio.wait([waiting], timeout=0.05)
+        done, _ = await asyncio.wait([waiting], timeout=0.6)
         assert not done
         lull.ended()
         await asyncio.wait_for(waiting, 10)
