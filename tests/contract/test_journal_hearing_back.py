@@ -27,13 +27,13 @@ def test_whatever_a_step_raises_others_are_written_and_hear_of_it(tmp_path: Path
         async with opened(tmp_path / "j.db") as db:
             one, two = new_id(), new_id()
             together = [db.write(noting(one, "a")), db.write(fails), db.write(noting(two, "b"))]
-            _, late = await asyncio.wait(together, timeout=5)
+            _, late = await asyncio.wait(together, timeout=20)
             assert not late
             assert [each.exception() is not None for each in together] == [False, True, False]
             # Alone in its commit, too.
-            _, late = await asyncio.wait([db.write(fails)], timeout=5)
+            _, late = await asyncio.wait([db.write(fails)], timeout=20)
             assert not late
-            await asyncio.wait_for(db.write(noting(one, "c")), 5)
+            await asyncio.wait_for(db.write(noting(one, "c")), 20)
             heads = await db.read(lambda tx: [tape.head(tx, each) for each in (one, two, "never")])
             assert heads == [2, 1, 0]
             assert (await db.read(verify)).ok
@@ -56,5 +56,5 @@ def test_a_thread_that_reads_after_the_end_is_refused(tmp_path: Path) -> None:
 
     reading = threading.Thread(target=read, args=(run(scenario()),), daemon=True)
     reading.start()
-    reading.join(5)
+    reading.join(20)
     assert [type(each) for each in found] == [Unavailable]

@@ -32,7 +32,7 @@ def test_the_model_puts_what_means_the_same_near_and_ends_its_process_when_idle(
             dog, pet, tax = (np.frombuffer(each, "<f4") for each in raw)
             assert dog @ pet > 0.5 > 0.2 > dog @ tax
             assert abs(float(dog @ dog) - 1) < 1e-4
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while embedder.pid:  # noqa: ASYNC110  that a process is gone is nobody's event
                     await asyncio.sleep(0.01)
             assert len(await embedder.embed(["again"])) == 1
@@ -80,7 +80,7 @@ def test_a_run_does_not_wait_for_a_model_that_is_starting(tmp_path: Path) -> Non
         never = (sys.executable, "-c", "import sys; sys.stdin.read()")
         async with remembering(tmp_path, LocalEmbedder(command=never)) as memory:
             await remember(memory, ME, "My dog is called Rex")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 recalled = await memory.recall(ME, "what is my dog called")
             assert [each.item.text for each in recalled] == ["My dog is called Rex"]
 

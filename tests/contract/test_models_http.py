@@ -168,7 +168,7 @@ def test_cancelling_closes_the_connection_so_that_the_server_stops(dialect: Dial
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(20):
                 await server.client_left.wait()
         await http.close()
 

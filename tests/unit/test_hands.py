@@ -35,8 +35,8 @@ def test_nothing_waits_behind_what_is_stuck() -> None:
     free = threading.Event()
 
     async def run() -> str:
-        stuck = [hands.do(free.wait, 10) for _ in range(5)]
-        answer = await asyncio.wait_for(hands.do(lambda: "through"), 5)
+        stuck = [hands.do(free.wait, 60) for _ in range(5)]
+        answer = await asyncio.wait_for(hands.do(lambda: "through"), 20)
         free.set()
         await asyncio.gather(*stuck)
         return answer
@@ -97,8 +97,8 @@ def test_a_thread_that_asks_does_not_wait_behind_what_is_stuck() -> None:
     free = threading.Event()
 
     async def run() -> str:
-        stuck = hands.do(free.wait, 10)
-        answer = await asyncio.wait_for(asyncio.to_thread(hands.ask, lambda: "through"), 5)
+        stuck = hands.do(free.wait, 60)
+        answer = await asyncio.wait_for(asyncio.to_thread(hands.ask, lambda: "through"), 20)
         free.set()
         await stuck
         return answer
@@ -148,7 +148,7 @@ def test_closing_ends_every_thread_also_one_that_came_while_the_others_were_stuc
         # A second thread comes for the second job, and finds the end first.
         await jobs[1]
         stuck.set()
-        await asyncio.wait_for(closing, 10)
+        await asyncio.wait_for(closing, 20)
         await jobs[0]
 
     asyncio.run(inside())
@@ -162,7 +162,7 @@ def test_a_job_that_runs_out_of_something_is_heard_of_too() -> None:
 
     async def run() -> list[object]:
         both = [hands.do(next, iter(())), hands.do(lambda: "through")]
-        return await asyncio.wait_for(asyncio.gather(*both, return_exceptions=True), 5)
+        return await asyncio.wait_for(asyncio.gather(*both, return_exceptions=True), 20)
 
     stopped, through = asyncio.run(run())
     assert isinstance(stopped, RuntimeError)
@@ -182,9 +182,9 @@ def test_a_loop_that_ended_in_the_middle_does_not_keep_the_next_from_more_thread
 
     async def run() -> str:
         free = threading.Event()
-        stuck = hands.do(free.wait, 10)
+        stuck = hands.do(free.wait, 60)
         try:
-            return await asyncio.wait_for(hands.do(lambda: "through"), 5)
+            return await asyncio.wait_for(hands.do(lambda: "through"), 20)
         finally:
             free.set()
             await stuck

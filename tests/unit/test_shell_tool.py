@@ -239,7 +239,7 @@ def test_a_job_goes_on_and_can_be_read_and_ends(shell: Shell) -> None:
     async def main() -> None:
         began = time.monotonic()
         started = await shell.call(command="echo begun; while [ -e gate ]; do sleep 0.02; done; echo over; exit 4", background=True)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
         job = started.data["job"]
         running = await until(shell, job, "running", "begun")
         assert running.data["state"] == "running"
