@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ SCRIPT = {
     "*": [{"text": "the answer"}],
     **{
         name: [{"calls": [_write(f"{name}.txt")]}, {"text": f"wrote {name}"}]
-        for name in ("one", "two", "three", "four", "five", "six")
+        for name in ("one", "two", "three", "four", "five", "six", "seven")
     },
 }
 
@@ -57,6 +58,27 @@ def test_whoever_waits_for_approvals_answers_them_as_they_come_whatever_else_hap
         watching.expect(r"\(\+1 -0\): allow")
         daemon.post("/v1/tokens", {"name": "a change", "scope": "viewer"})
         _pending(daemon, "six", session_id)
+        watching.expect(r"\[q\]uit > ")
+        watching.line("y")
+        watching.expect(r"\(\+1 -0\): allow")
+
+
+def test_what_is_asked_while_somebody_begins_to_wait_for_approvals_is_not_missed(daemon: DaemonProcess, tmp_path: Path) -> None:
+    slow = f"""
+import os, sys, time
+from palyra.cli import main, output
+real = output.Output.note
+def note(self, text):
+    real(self, text)
+    while not os.path.exists({str(tmp_path / "go")!r}):
+        time.sleep(0.005)
+output.Output.note = note
+sys.exit(main.main(["approvals", "watch"]))
+"""
+    with terminal(daemon.home, cwd=daemon.workspace, program=[sys.executable, "-c", slow]) as watching:
+        watching.expect("waiting for approvals")
+        _pending(daemon, "seven")
+        (tmp_path / "go").touch()
         watching.expect(r"\[q\]uit > ")
         watching.line("y")
         watching.expect(r"\(\+1 -0\): allow")

@@ -168,10 +168,11 @@ def watch(state: State) -> None:
             else:
                 _tell(state, approval)
 
+    # From where the history ends before we look at what is pending: what is asked for meanwhile is told once, and not missed.
+    after = client.last_position(state.api)
     tell()
     state.out.note("waiting for approvals; Ctrl-C ends")
-    # From the end of the history: what is pending from before was told above.
-    for message in state.api.watch("/v1/events", client.last_position(state.api), Stopped(), patience_s=60):
+    for message in state.api.watch("/v1/events", after, Stopped(), patience_s=60):
         item = decode(message)
         if isinstance(item, Entry) and item.kind == "approval.requested":
             tell()
