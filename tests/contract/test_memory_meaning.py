@@ -87,6 +87,27 @@ def test_a_run_does_not_wait_for_a_model_that_is_starting(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
+def test_who_asks_in_the_moment_when_the_process_rests_gets_an_answer() -> None:
+    # As the real one: it takes a moment to answer.
+    program = (
+        "import json, sys, time\nprint('ready', flush=True)\n"
+        "for line in sys.stdin:\n    time.sleep(0.05)\n    print('0' * 1536 * len(json.loads(line)), end='', flush=True)"
+    )
+
+    async def work() -> None:
+        embedder = LocalEmbedder(idle_s=0, command=(sys.executable, "-c", program))
+        try:
+            for turns in range(6):
+                await embedder.embed(["one"])
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                assert len(await embedder.embed(["another"])) == 1
+        finally:
+            await embedder.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
 def test_a_killed_embedding_process_is_an_error_once_and_then_started_anew() -> None:
     async def work() -> None:
         embedder = LocalEmbedder()

@@ -61,7 +61,7 @@ class LocalEmbedder:
 
     async def close(self) -> None:
         async with self._turn:
-            await self._end()
+            await _killed(self._let_go())
         for task in tuple(self._ending):
             await task
 
@@ -84,7 +84,7 @@ class LocalEmbedder:
         finally:
             if not done:
                 # Cut off in the middle, the next answer would be this one's: it starts anew.
-                await self._end()
+                await _killed(self._let_go())
         self._idle = asyncio.get_running_loop().call_later(self._idle_s, self._rest)
         return [answer[at : at + VECTOR_BYTES] for at in range(0, len(answer), VECTOR_BYTES)]
 
@@ -107,20 +107,25 @@ class LocalEmbedder:
 
     def _rest(self) -> None:
         if not self._waiting:
-            task = asyncio.ensure_future(self._end())
+            # Let go of at once: who asks from now on must not get one that is about to be killed.
+            task = asyncio.ensure_future(_killed(self._let_go()))
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
 
-    async def _end(self) -> None:
+    def _let_go(self) -> Process | None:
         if self._idle is not None:
             self._idle.cancel()
         process, self._process = self._process, None
-        if process is not None:
-            if process.returncode is None:
-                # Not Process.kill: it would reap a process that has just ended, and its watcher would look for it in vain.
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
-            await process.wait()
+        return process
+
+
+async def _killed(process: Process | None) -> None:
+    if process is not None:
+        if process.returncode is None:
+            # Not Process.kill: it would reap a process that has just ended, and its watcher would look for it in vain.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 async def _complaint(stderr: StreamReader) -> str:
