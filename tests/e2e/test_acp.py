@@ -15,6 +15,7 @@ from acp import schema
 from acp._transport import memory_transport_pair
 from acp.agent.connection import AgentSideConnection
 
+from palyra.cli import client
 from palyra.cli.acp_agent import EditorAgent
 from palyra.cli.acp_editor import Editor as Way
 from palyra.client import discovery
@@ -166,6 +167,27 @@ def test_cancelling_and_what_an_editor_gets_wrong(served: DaemonProcess) -> None
             with pytest.raises(acp.RequestError, match="open that folder"):
                 await agent.load_session(cwd=str(served.workspace.parent), session_id=session_id, mcp_servers=[])
 
+    asyncio.run(scenario())
+
+
+def test_what_ends_while_its_session_is_loaded_is_told(served: DaemonProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    session_id = served.post("/v1/sessions", {"workspace": str(served.workspace)})["session_id"]
+    run_id = served.post(f"/v1/sessions/{session_id}/messages", {"text": "hold"})["run_id"]
+    hold, listed = served.home.parent / "hold", client.runs
+
+    def after_its_end(api: Api, session_id: str) -> Any:
+        hold.touch()
+        list(served.events(f"/v1/sessions/{session_id}/events?until={run_id}"))
+        hold.unlink()
+        return listed(api, session_id)
+
+    async def scenario() -> None:
+        editor = Editor()
+        async with editing(served, editor) as agent:
+            await agent.load_session(cwd=str(served.workspace), session_id=session_id, mcp_servers=[])
+            assert (editor.said("user_message_chunk"), editor.said("agent_message_chunk")) == ("hold", "so far")
+
+    monkeypatch.setattr(client, "runs", after_its_end)
     asyncio.run(scenario())
 
 

@@ -66,11 +66,15 @@ class EditorAgent:
         if session.workspace != _real(cwd):
             raise RequestError(INVALID_PARAMS, f"this session works in {session.workspace or 'no folder'}: open that folder")
         self._sessions[session.session_id] = session
-        after = await self._replay(session)
+        updates = Updates(session.workspace)
+        after = await self._replay(session, updates, 0)
         unfinished = [
             run for run in await self._editor.call(lambda api: client.runs(api, session.session_id)) if run.state not in TERMINAL
         ]
-        if unfinished and session.session_id not in self._left_over:
+        if not unfinished:
+            # What ended between the two looks.
+            await self._replay(session, updates, after)
+        elif session.session_id not in self._left_over:
             # The oldest one works; the others wait for it.
             following = Following(self._editor, session, unfinished[-1].run_id)
             self._left_over[session.session_id] = following
@@ -85,9 +89,7 @@ class EditorAgent:
         finally:
             del self._left_over[session_id]
 
-    async def _replay(self, session: Session) -> int:
-        updates, after = Updates(session.workspace), 0
-
+    async def _replay(self, session: Session, updates: Updates, after: int) -> int:
         def page(api: Api) -> list[Entry]:
             return list(client.entries(api, session.session_id, after, client.PAGE))
 
