@@ -190,7 +190,7 @@ def test_ctrl_c_stops_the_run_and_twice_leaves(tmp_path: Path) -> None:
         chat.type("\x03")
         chat.expect("stopped: stopped in the chat")
         chat.expect(PROMPT)
-        assert daemon.get("/v1/status")["runs_working"] == 0
+        _until(lambda: daemon.get("/v1/status")["runs_working"] == 0, "that nobody works on it")
         chat.type("\x03\x03\x03")
         assert chat.ends() == 0
 
