@@ -4,6 +4,7 @@ The rule: nothing is decided here. A daemon that restarts is found again, the se
 it was; what cannot be had is an answer that says why.
 """
 
+import http.client
 import threading
 import time
 from typing import IO, Any
@@ -21,9 +22,11 @@ _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _MOST_BYTES = 1 << 20
 _MOST_AT_ONCE = 32
+# For so long a daemon that is away is waited for, from when it was last heard.
 _PATIENCE_S = 30.0
 _WAIT_S = 0.2
 _LAST_ANSWERS_S = 5.0
+_BROKEN = (OSError, http.client.HTTPException)
 PARSE_ERROR, INVALID_REQUEST, SERVER_ERROR = -32700, -32600, -32000
 
 
@@ -112,13 +115,16 @@ class Bridge:
             self._running.pop(key, None)
 
     def _exchanged(self, line: bytes, message: dict[str, Any], stopped: Stopped) -> None:
-        cursor, until = "", time.monotonic() + _PATIENCE_S
+        cursor, until = "", 0.0
         while not stopped.is_set():
             session = self._session
             try:
                 cursor, done = self._once(line, message, cursor, stopped)
-                if done or not cursor:
+                if done:
                     return
+                if not cursor:
+                    raise Unavailable("the daemon went away before it had answered: look whether it was done, or ask again")
+                until = time.monotonic() + _PATIENCE_S
             except _Gone:
                 self._greet_again(session)
             except Unavailable:
@@ -138,7 +144,10 @@ class Bridge:
                 return "", True
             if response.status == 200 and response.headers.get_content_type() == "text/event-stream":
                 return self._events(response, cursor)
-            body = response.read()
+            try:
+                body = response.read()
+            except _BROKEN as error:
+                raise Unavailable("the daemon went away in the middle of its answer: ask again") from error
             if response.status == 404 and self._session and message.get("method") != "initialize" and b'"jsonrpc"' not in body:
                 raise _Gone
             if message.get("method") == "initialize" and response.status == 200:
@@ -156,7 +165,7 @@ class Bridge:
                     self._write(event.data)
                 if b'"method"' not in event.data[:200] and event.data:
                     return cursor, True
-        except OSError:
+        except _BROKEN:
             pass  # It broke off: what is missing is asked for again.
         return cursor, False
 

@@ -1,0 +1,88 @@
+"""The MCP server over standard streams, in front of a daemon that goes away at the worst moments: whoever asked gets an answer."""
+
+import io
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from palyra.cli import mcp_stdio
+from palyra.cli.mcp_stdio import Bridge
+from palyra.client.discovery import Endpoint
+from palyra.client.http import Api
+
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+TAKEN = b"id: here\ndata:\n\n"
+ANSWER = b'data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n\n'
+ASKED = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+@contextmanager
+def daemon(*answers: bytes | Callable[[], bytes]) -> Iterator[tuple[Api, list[bytes]]]:
+    """The way to one that gives these bytes to one connection after the other and closes each; with what it was sent."""
+    heard: list[bytes] = []
+
+    def serve() -> None:
+        for answer in answers:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.settimeout(20)
+                heard.append(connection.recv(65_536))
+                connection.sendall(answer if isinstance(answer, bytes) else answer())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield Api(lambda: Endpoint(url, "token", "start it")), heard
+        serving.join(20)
+
+
+def told(api: Api) -> Any:
+    """The one line that whoever asks is given."""
+    out = io.BytesIO()
+    Bridge(api, out).run(io.BytesIO(ASKED))
+    (line,) = out.getvalue().splitlines()
+    return json.loads(line)
+
+
+def test_a_stream_that_is_cut_off_in_the_middle_of_a_piece_is_taken_up_where_it_was() -> None:
+    cut = STREAM + chunk(TAKEN) + b"%x\r\n%b" % (len(ANSWER), ANSWER[:20])
+    with daemon(cut, STREAM + chunk(ANSWER) + chunk(b"")) as (api, heard):
+        assert told(api)["result"] == {"tools": []}
+    assert b"Last-Event-ID: here" in heard[1]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [STREAM, STREAM + chunk(b""), b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"],
+    ids=["a stream", "a stream that ends", "an answer"],
+)
+def test_what_breaks_off_before_it_can_be_taken_up_is_an_error_that_says_so(broken: bytes) -> None:
+    with daemon(broken) as (api, _):
+        answer = told(api)
+    assert (answer["id"], answer["error"]["code"]) == (1, mcp_stdio.SERVER_ERROR)
+    assert "went away" in answer["error"]["message"]
+
+
+def test_a_daemon_that_goes_away_late_is_waited_for_as_long_as_one_that_does_so_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(mcp_stdio, "time", SimpleNamespace(monotonic=lambda: clock.now))
+
+    def an_hour_later() -> bytes:
+        clock.now = 3_600.0
+        return STREAM + chunk(TAKEN)
+
+    # The second connection is one that nobody answers.
+    with daemon(an_hour_later, b"", STREAM + chunk(ANSWER) + chunk(b"")) as (api, _):
+        assert told(api)["result"] == {"tools": []}
