@@ -88,7 +88,8 @@ def test_a_fork_bomb_ends_with_its_command(here: World, who: str, most: Tier, gr
         return
     began = time.monotonic()
     result = here.run("bomb() { bomb | bomb & }; bomb; sleep 2", who, most=most, caps=Caps(processes=24), timeout_s=5)
-    assert time.monotonic() - began < 15
+    # Its time is five seconds; the rest is for a machine that does other things too.
+    assert time.monotonic() - began < 60
     assert result.outcome in ("ok", "error", "timeout")
     assert here.processes() == []
 
@@ -111,7 +112,7 @@ def test_output_ends_with_the_tree_although_somebody_else_holds_the_pipe() -> No
         reading = asyncio.ensure_future(reader.read_all(1 << 20))
         await asyncio.sleep(0)
         reader.finish()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             said = await reading
         reader.close()
         os.close(theirs)
@@ -232,7 +233,7 @@ def test_a_cancel_kills_the_whole_tree_before_anybody_hears_of_it(here: World, m
                 await asyncio.wait([call], timeout=0.02)
         began = time.monotonic()
         call.cancel()
-        await asyncio.wait([call], timeout=10)
+        await asyncio.wait([call], timeout=20)
         took = time.monotonic() - began
         assert call.cancelled()
         return took, here.processes()
@@ -253,7 +254,7 @@ def test_a_second_cancel_does_not_leave_the_tree_behind(here: World) -> None:
         call.cancel()
         await asyncio.sleep(0)
         call.cancel()
-        await asyncio.wait([call], timeout=10)
+        await asyncio.wait([call], timeout=20)
         assert call.cancelled()
 
     asyncio.run(main())
@@ -270,7 +271,7 @@ def test_a_cancel_while_it_starts_leaves_nothing(here: World, after_ms: int) -> 
         call = asyncio.ensure_future(tool("shell.run", command="touch up; sleep 300"))
         await asyncio.wait([call], timeout=after_ms / 1000)
         call.cancel()
-        await asyncio.wait([call], timeout=10)
+        await asyncio.wait([call], timeout=20)
         assert call.cancelled()
 
     asyncio.run(main())

@@ -167,13 +167,16 @@ def _send(descriptor: int, value: Any) -> None:
 
 
 def patience() -> float:
-    """How many times slower than an idle one this machine is now, told by how long programs take to start; at least 1."""
+    """How many times slower than an idle one this machine is now; at least 1.
+
+    Told by how long programs take to start, and by its load of the last minute: what was slow a moment ago may start quickly now.
+    """
     times = []
     for _ in range(5):
         began = time.monotonic()
         subprocess.run(["/bin/true"], check=True)
         times.append(time.monotonic() - began)
-    return max(1.0, max(times) / 0.003)
+    return max(1.0, max(times) / 0.003, 2 * os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @contextmanager
