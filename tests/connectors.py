@@ -136,7 +136,9 @@ class RecordingDoor:
         return Taken(f"m{len(self.messages)}", message.native_id in known)
 
     async def remember(self, cursor: str) -> None:
-        self.cursor = cursor
+        async with self._news:
+            self.cursor = cursor
+            self._news.notify_all()
 
     async def recall(self) -> str:
         return self.cursor

@@ -99,7 +99,7 @@ class Server:
     def posts(self) -> list[Json]:
         return [each for each in self.messages.values() if int(each["author"]["id"]) == BOT]
 
-    async def until(self, holds: Any, seconds: float = 10) -> None:
+    async def until(self, holds: Any, seconds: float = 30) -> None:
         async with self._changed:
             await asyncio.wait_for(self._changed.wait_for(holds), seconds)
 

@@ -132,7 +132,7 @@ class FakeSlack:
     def posts(self) -> list[Json]:
         return [each for each in self.messages if each.get("user") == BOT]
 
-    async def until(self, holds: Callable[[], bool], seconds: float = 10) -> None:
+    async def until(self, holds: Callable[[], bool], seconds: float = 30) -> None:
         async with self._changed:
             await asyncio.wait_for(self._changed.wait_for(holds), seconds)
 

@@ -80,7 +80,7 @@ class BotApi:
     async def drop(self) -> None:
         """Cut the connection that waits for news, as soon as there is one."""
         async with self._news:
-            await asyncio.wait_for(self._news.wait_for(lambda: self._polls), 10)
+            await asyncio.wait_for(self._news.wait_for(lambda: self._polls), 30)
         self.cut()
 
     def cut(self) -> None:

@@ -47,6 +47,11 @@ async def serving(fake: FakeDiscord, door: RecordingDoor) -> AsyncIterator[tuple
         await asyncio.wait([task], timeout=5)
 
 
+async def resumable(door: RecordingDoor) -> None:
+    """Until the session is stored: that is a little after the connection stands, when all servers were heard of."""
+    await door.until(lambda seen: bool(cursors.read(seen.cursor).session))
+
+
 def texts(door: RecordingDoor) -> list[str]:
     return [each.text for each in door.messages]
 
@@ -76,6 +81,7 @@ def test_a_session_that_is_gone_is_made_up_for_from_the_histories_of_all_convers
         direct, thread = fake.direct(1_002), 700_200
         fake.channel(thread, "a thread", kind=11, parent=GENERAL)
         async with serving(fake, door):
+            await resumable(door)
             await fake.say(direct, "bert", "we have spoken before")
             await heard(door, 1)
         fake.forget_sessions()
@@ -85,7 +91,7 @@ def test_a_session_that_is_gone_is_made_up_for_from_the_histories_of_all_convers
         await fake.say(thread, "carl", "missed in the thread")
         # The session that there was is refused; the supervisor comes back after its pause.
         with pytest.raises(Lost):
-            await asyncio.wait_for(connector_to(fake).serve(door), 10)
+            await asyncio.wait_for(connector_to(fake).serve(door), 30)
         async with serving(fake, door):
             await heard(door, 123)
             await fake.say(GENERAL, "anna", "live again")
@@ -125,7 +131,7 @@ def test_a_crash_while_making_up_loses_nothing() -> None:
         dying = Dying()
         dying.cursor = door.cursor
         with pytest.raises(ConnectionError):
-            await asyncio.wait_for(connector_to(fake).serve(dying), 10)
+            await asyncio.wait_for(connector_to(fake).serve(dying), 30)
         door.cursor = dying.cursor
         async with serving(fake, door):
             await heard(door, 6)
@@ -147,9 +153,10 @@ def test_before_the_first_connection_nothing_was_missed() -> None:
 def test_the_gateway_may_ask_to_come_back_and_the_session_goes_on() -> None:
     async def scene(fake: FakeDiscord, door: RecordingDoor) -> None:
         async with serving(fake, door) as (_, task):
+            await resumable(door)
             await fake.ask_to_reconnect()
             with pytest.raises(Lost):
-                await asyncio.wait_for(task, 10)
+                await asyncio.wait_for(task, 30)
         async with serving(fake, door):
             assert (fake.identified, fake.resumed) == (1, 1)
 
@@ -340,7 +347,7 @@ def test_a_bot_that_may_not_read_messages_is_told_which_switch_to_turn() -> None
         with pytest.raises(Refused, match="Message Content Intent"):
             await connector_to(fake).test()
         with pytest.raises(Refused, match="Message Content Intent"):
-            await asyncio.wait_for(connector_to(fake).serve(door), 10)
+            await asyncio.wait_for(connector_to(fake).serve(door), 30)
 
     play(scene)
 
@@ -350,7 +357,7 @@ def test_the_switch_may_also_be_turned_off_while_connected() -> None:
         async with serving(fake, door) as (_, task):
             await fake.drop(4014)
             with pytest.raises(Refused, match="Message Content Intent"):
-                await asyncio.wait_for(task, 10)
+                await asyncio.wait_for(task, 30)
 
     play(scene)
 
@@ -405,13 +412,13 @@ settings = ["token=file:{tmp_path}/token", "api={fake.url}/api/v10"]
             await opened.channels.desk.link(OWNER, "disc", "1001", OWNER)
             direct = fake.direct(1_001)
             await fake.say(direct, "anna", "write it")
-            await fake.until(lambda: any(post["components"] for post in fake.posts()), 20)
+            await fake.until(lambda: any(post["components"] for post in fake.posts()))
             asked = next(post for post in fake.posts() if post["components"])
             labels = [button["label"] for row in asked["components"] for button in row["components"]]
             assert labels == ["Approve", "Deny"]
             value = asked["components"][0]["components"][0]["custom_id"]
             await fake.press(asked, value, "anna")
-            await fake.until(lambda: any(post["content"] == "It is written." for post in fake.posts()), 20)
+            await fake.until(lambda: any(post["content"] == "It is written." for post in fake.posts()))
             assert (tmp_path / "work" / "a.txt").read_text() == "x"
 
     play(scene)

@@ -27,7 +27,7 @@ def test_what_is_stored_is_confirmed_and_what_is_not_comes_again() -> None:
             door.failing = 1
             await fake.say(TEAM, "anna", "the store is away")
             with pytest.raises(ConnectionError):
-                await asyncio.wait_for(task, 10)
+                await asyncio.wait_for(task, 30)
             assert len(fake.envelopes) == 1
         async with serving(fake, door):
             assert await heard(door, 2) == ["first", "the store is away"]
@@ -87,7 +87,7 @@ def test_a_crash_while_making_up_loses_nothing() -> None:
         dying = Dying()
         dying.cursor = door.cursor
         with pytest.raises(ConnectionError):
-            await asyncio.wait_for(connector_to(fake).serve(dying), 10)
+            await asyncio.wait_for(connector_to(fake).serve(dying), 30)
         door.cursor = dying.cursor
         async with serving(fake, door):
             assert await heard(door, 6) == ["before", *(f"missed {number}" for number in range(5))]
@@ -115,7 +115,7 @@ def test_slack_may_end_a_connection_and_the_library_makes_no_other(reason: str, 
         async with serving(fake, door) as (_, task):
             await fake.ask_to_reconnect(reason)
             with pytest.raises(error):
-                await asyncio.wait_for(task, 10)
+                await asyncio.wait_for(task, 30)
         assert fake.connections == 1
 
     play(scene)
@@ -286,12 +286,12 @@ settings = ["token=file:{tmp_path}/token", "app_token=file:{tmp_path}/app", "api
             await opened.channels.desk.link(OWNER, "work", "U0ANNA", OWNER)
             parent = await fake.say(TEAM, "bert", "a thread", tell=False)
             await fake.say(TEAM, "anna", f"<@{BOT}> write it", thread_ts=parent["ts"])
-            await fake.until(lambda: any(len(post["blocks"]) == 2 for post in fake.posts()), 20)
+            await fake.until(lambda: any(len(post["blocks"]) == 2 for post in fake.posts()))
             asked = next(post for post in fake.posts() if len(post["blocks"]) == 2)
             yes, no = asked["blocks"][1]["elements"]
             assert (yes["text"]["text"], yes["style"], no["text"]["text"], no["style"]) == ("Approve", "primary", "Deny", "danger")
             await fake.press(asked, yes["value"], "anna")
-            await fake.until(lambda: any(post["text"] == "It is written." for post in fake.posts()), 20)
+            await fake.until(lambda: any(post["text"] == "It is written." for post in fake.posts()))
             assert {post["thread_ts"] for post in fake.posts()} == {parent["ts"]}
             assert (tmp_path / "work" / "a.txt").read_text() == "x"
 

@@ -29,7 +29,7 @@ class Stage:
         self.serving = asyncio.create_task(self.world.connector.serve(self.door))
         await self.door.until(lambda door: door.connects >= wanted)
 
-    async def ended(self, seconds: float = 10) -> BaseException | None:
+    async def ended(self, seconds: float = 30) -> BaseException | None:
         assert self.serving is not None
         await asyncio.wait([self.serving], timeout=seconds)
         assert self.serving.done(), "the connection was lost and serve did not end"
@@ -126,10 +126,12 @@ def test_what_was_not_stored_comes_again(play: Play) -> None:
         stage.door.failing = 1
         await stage.world.say("do not lose me")
         assert stage.serving is not None
-        await asyncio.wait([stage.serving], timeout=2)
+        # Some lose their connection by it, others go on.
+        heard = asyncio.create_task(stage.hears(1))
+        await asyncio.wait([stage.serving, heard], return_when=asyncio.FIRST_COMPLETED)
         if stage.serving.done():
             await stage.connect()
-        await stage.hears(1)
+        await heard
         assert stage.door.messages[0].text == "do not lose me"
 
     play(scene)
@@ -157,7 +159,7 @@ def test_a_platform_that_refuses_us_is_not_asked_again_and_again(play: Play) -> 
         await stage.world.refuse()
         await stage.ended()
         with pytest.raises(Refused):
-            await asyncio.wait_for(stage.world.connector.serve(stage.door), 10)
+            await asyncio.wait_for(stage.world.connector.serve(stage.door), 30)
         with pytest.raises(Refused):
             await stage.world.connector.test()
 
