@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests import cli_forks
 
-WAIT_S = 20.0
+WAIT_S = 40.0
 _LONGEST_S = 60.0
 _STARTS = {"up", "serve"}
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\r")

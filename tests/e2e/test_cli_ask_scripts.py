@@ -18,6 +18,7 @@ from tests import daemon as daemons
 from tests.cli_terminal import environment, palyra, terminal
 from tests.daemon import DaemonProcess
 
+LONGEST_S = 60.0
 MISSING = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 WRITE = {"name": "fs.write", "arguments": {"path": "a.txt", "content": "x\n"}}
 SCRIPT = {
@@ -63,7 +64,7 @@ def test_ask_says_what_it_waits_for_when_its_input_is_left_open(daemon: DaemonPr
         assert asking.stderr is not None
         assert "< /dev/null" in asking.stderr.readline()
         asking.stdin.close()
-        assert asking.wait(20) == 0
+        assert asking.wait(LONGEST_S) == 0
 
 
 def test_ask_speaks_of_undo_only_where_something_can_be_undone(daemon: DaemonProcess) -> None:
@@ -124,12 +125,12 @@ def test_an_interrupted_ask_stops_its_run(tmp_path: Path) -> None:
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + LONGEST_S
         while not (tmp_path / "hold.reached").exists():
             assert time.monotonic() < deadline
             time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=LONGEST_S)
         assert (process.returncode, said) == (130, b"error: interrupted; the run was stopped\n")
         session_id = daemon.get("/v1/sessions")["sessions"][0]["session_id"]
         assert daemon.get(f"/v1/sessions/{session_id}/runs")["runs"][0]["state"] == "cancelled"
@@ -161,7 +162,7 @@ sys.exit(main.main(["ask", "go"]))
             env=environment(daemon.home),
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            timeout=30,
+            timeout=LONGEST_S,
         )
         assert (done.returncode, done.stderr) == (130, b"error: interrupted; the run was stopped\n")
 
@@ -176,14 +177,14 @@ def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) 
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + LONGEST_S
         while not (tmp_path / "hold.reached").exists():
             assert time.monotonic() < deadline
             time.sleep(0.005)  # Another process's file: there is nothing to wait on but the clock.
         daemon.kill()
         hold.touch()
         daemon.restart()
-        answer, _ = process.communicate(timeout=30)
+        answer, _ = process.communicate(timeout=LONGEST_S)
         assert (process.returncode, answer) == (0, b"at last\n")
 
 
