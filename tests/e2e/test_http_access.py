@@ -17,7 +17,7 @@ from tests.daemon import DaemonProcess, Response
 NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
-def raw(served: DaemonProcess, request: bytes, timeout_s: float = 10.0) -> bytes:
+def raw(served: DaemonProcess, request: bytes, timeout_s: float = 30.0) -> bytes:
     """What the daemon answers to exactly these bytes, until it closes."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=timeout_s) as connection:
         connection.sendall(request)
@@ -141,7 +141,7 @@ def test_connectors_and_workers_have_nothing_here(served: DaemonProcess, scope: 
 
 def test_a_revoked_token_is_refused_at_once_and_its_streams_end(served: DaemonProcess, session_id: str) -> None:
     token, token_id = token_of(served, "viewer")
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
     connection.request("GET", f"/v1/sessions/{session_id}/events", headers={"Authorization": f"Bearer {token}"})
     stream = connection.getresponse()
     assert stream.status == 200
@@ -156,7 +156,8 @@ def test_a_revoked_token_is_refused_at_once_and_its_streams_end(served: DaemonPr
 
 
 def test_a_token_expires(served: DaemonProcess) -> None:
-    expires_ms = int(time.time() * 1000) + 400
+    # Long enough that a busy machine has made and used it by then.
+    expires_ms = int(time.time() * 1000) + 5_000
     token, _ = token_of(served, "viewer", expires_ms=expires_ms)
     assert served.request("GET", "/v1/status", token=token).status == 200
     # Streams that are open end when the token does; waiting for that is waiting for the expiry.
@@ -168,7 +169,7 @@ def test_a_token_expires(served: DaemonProcess) -> None:
 
 
 def served_events(served: DaemonProcess, path: str, token: str) -> list[Any]:
-    return list(served.events(path, headers={"Authorization": f"Bearer {token}"}, timeout_s=10))
+    return list(served.events(path, headers={"Authorization": f"Bearer {token}"}, timeout_s=30))
 
 
 def test_tokens_are_listed_without_their_secret_and_stored_only_as_a_digest(served: DaemonProcess) -> None:
@@ -223,11 +224,12 @@ def test_whoever_guesses_is_told_to_wait_and_a_good_token_still_works(tmp_path: 
 
 
 def test_too_many_requests_a_second_are_refused_with_the_time_to_wait(tmp_path: Path) -> None:
-    with daemon.start(tmp_path, config="[limits]\nrequests_per_second = 5\n") as served:
+    # One, so that also a busy machine asks faster than that.
+    with daemon.start(tmp_path, config="[limits]\nrequests_per_second = 1\n") as served:
         viewer, _ = token_of(served, "viewer")
         responses = [served.request("GET", "/v1/models", token=viewer) for _ in range(20)]
         refused = [response for response in responses if response.status == 429]
-        assert [response.status for response in responses[:10]] == [200] * 10
+        assert [response.status for response in responses[:2]] == [200] * 2
         assert refused
         assert refused[0].headers["retry-after"] == "1"
         # The limit is the caller's own.
@@ -238,17 +240,17 @@ def test_there_is_a_limit_to_open_streams(tmp_path: Path) -> None:
     with daemon.start(tmp_path, config="[limits]\nstreams = 2\n") as served:
         opened = []
         for _ in range(2):
-            connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
             connection.request("GET", "/v1/events", headers={"Authorization": f"Bearer {served.token}"})
             assert connection.getresponse().status == 200
             opened.append(connection)
         third = served.request("GET", "/v1/events")
         assert (third.status, third.code) == (429, "limit_exceeded")
         opened.pop().close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while metric(served, "palyra_streams") > 1:
             assert time.monotonic() < deadline
-        last = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        last = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
         last.request("GET", "/v1/events", headers={"Authorization": f"Bearer {served.token}"})
         assert last.getresponse().status == 200
         for connection in (*opened, last):
@@ -335,7 +337,7 @@ def upgrade(served: DaemonProcess, session_id: str, **headers: str) -> int:
     import aiohttp
 
     async def connect() -> int:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(10)) as client:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(30)) as client:
             try:
                 async with client.ws_connect(f"{served.url}/v1/sessions/{session_id}/ws", headers=headers):
                     return 101

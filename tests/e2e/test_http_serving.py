@@ -78,14 +78,14 @@ def test_the_log_is_json_lines_without_secrets(tmp_path: Path) -> None:
 def test_it_stops_at_once_and_ends_its_streams_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with daemon.start(tmp_path) as served:
         session_id = served.post("/v1/sessions")["session_id"]
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
         connection.request("GET", f"/v1/sessions/{session_id}/events", headers={"Authorization": f"Bearer {served.token}"})
         stream = connection.getresponse()
         assert b"id: 1" in stream.readline()
         os.kill(served.pid, number)
         # A stream that was cut off would raise here.
         assert b"session.created" in stream.read()
-        assert served.process.wait(5) == 0
+        assert served.process.wait(daemon.STOP_S) == 0
         connection.close()
 
 
@@ -145,7 +145,7 @@ def test_ipv6_loopback_is_loopback_too(tmp_path: Path) -> None:
         pytest.skip("there is no IPv6 here")
     with daemon.start(tmp_path, config='[server]\nhost = "::1"\n') as served:
         assert served.url.startswith("http://[::1]:")
-        connection = http.client.HTTPConnection("::1", served.port, timeout=10)
+        connection = http.client.HTTPConnection("::1", served.port, timeout=30)
         connection.request("GET", "/healthz")
         assert connection.getresponse().status == 200
         connection.close()
