@@ -80,9 +80,9 @@ def honest(folder: Path) -> Any:
     @server.tool()
     async def wait(ctx: Context) -> str:
         """Wait until cancelled."""
-        note("waiting")
-        await ctx.report_progress(1, 4, "waiting\x1b[31m")
         try:
+            note("waiting")
+            await ctx.report_progress(1, 4, "waiting\x1b[31m")
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
             note("cancelled")

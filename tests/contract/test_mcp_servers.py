@@ -22,7 +22,7 @@ from palyra.tools.mcp.servers import Servers
 from tests import mcp_servers
 from tests.escapes.world import patience
 
-QUICK = Pace(first_s=0.05, most_s=0.2, greeting_s=15.0, relist_s=0.05, patience_s=15.0)
+QUICK = Pace(first_s=0.05, most_s=0.2, greeting_s=40.0, relist_s=0.05, patience_s=40.0)
 TRANSPORTS = ("stdio", "http", "http_json", "http_legacy", "http_legacy_json")
 TOOLS = {"add", "look", "put", "fail", "show", "surroundings", "wait", "die", "grow"}
 
@@ -65,7 +65,7 @@ async def opened(tmp_path: Path, *configs: ServerConfig, **more: Any) -> AsyncIt
     try:
         yield servers
     finally:
-        await asyncio.wait_for(servers.close(), 15)
+        await asyncio.wait_for(servers.close(), 30)
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ async def _configured(transport: str, traces: Path, settings: dict[str, Any]) ->
         yield ServerConfig(name="s", url=url, **settings)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 40.0) -> None:
     """Wait for something that another task or process does."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - there is no event: it happens in another process
@@ -86,7 +86,7 @@ async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 100))
 
 
 # --- listing and calling ----------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_progress_is_told_and_a_cancelled_call_is_cancelled_at_the_server(tmp_pa
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_call_that_takes_too_long_ends_and_says_that_it_may_have_happened(tmp_path: Path, transport: str) -> None:
     async def work() -> None:
-        async with connected(tmp_path, transport, timeout_ms=700) as at:
+        async with connected(tmp_path, transport, timeout_ms=2_000) as at:
             result = await at.call("wait")
             assert result.outcome == "timeout"
             assert "may have happened" in result.text
