@@ -167,6 +167,38 @@ sys.exit(main.main(["ask", "go"]))
         assert (done.returncode, done.stderr) == (130, b"error: interrupted; the run was stopped\n")
 
 
+def test_an_interrupt_while_the_question_is_on_its_way_stops_the_run(tmp_path: Path) -> None:
+    late = """
+import sys
+from functools import partial
+from palyra.cli import client, main
+submit, cancel, on_its_way = client.submit, client.cancel, []
+def interrupted(*given, **more):
+    on_its_way.append(partial(submit, *given, **more))
+    raise KeyboardInterrupt
+def overtaking(*given):
+    try:
+        return cancel(*given)
+    finally:
+        while on_its_way:
+            on_its_way.pop()()
+client.submit, client.cancel = interrupted, overtaking
+sys.exit(main.main(["ask", "go"]))
+"""
+    with daemons.start(tmp_path, script={"*": [{"text": "never", "hold": str(tmp_path / "hold")}]}) as daemon:
+        done = subprocess.run(
+            [sys.executable, "-c", late],
+            cwd=daemon.workspace,
+            env=environment(daemon.home),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=LONGEST_S,
+        )
+        assert (done.returncode, done.stderr) == (130, b"error: interrupted; the run was stopped\n")
+        session_id = daemon.get("/v1/sessions")["sessions"][0]["session_id"]
+        assert [run["state"] for run in daemon.get(f"/v1/sessions/{session_id}/runs")["runs"]] == ["cancelled"]
+
+
 def test_ask_survives_a_daemon_that_is_killed_and_started_again(tmp_path: Path) -> None:
     hold = tmp_path / "hold"
     with daemons.start(tmp_path, script={"*": [{"text": "at last", "hold": str(hold)}]}) as daemon:

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,7 @@ from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
 from palyra.client.http import Link, Stopped
 from palyra.client.stream import decode
-from palyra.domain.errors import PalyraError
+from palyra.domain.errors import NotFound, PalyraError
 from palyra.domain.events import (
     AgentAnswered,
     AgentAsked,
@@ -36,6 +37,8 @@ from palyra.domain.tools import Effect
 from palyra.journal.sessions import Session
 
 _PATIENCE_S = 60.0
+_ON_ITS_WAY_S = 2.0
+_LOOK_S = 0.05
 
 
 class Asking:
@@ -111,8 +114,16 @@ class Asking:
         )
 
     def cancel(self) -> None:
-        if self._submitted:
-            client.cancel(self._state.api, self._run_id, "interrupted on the command line")
+        """Stop the run, also if the question is still on its way and overtaken by this."""
+        deadline = time.monotonic() + _ON_ITS_WAY_S
+        while self._submitted:
+            try:
+                client.cancel(self._state.api, self._run_id, "interrupted on the command line")
+                return
+            except NotFound:
+                if time.monotonic() > deadline:
+                    return  # It never arrived.
+                time.sleep(_LOOK_S)
 
     def _follow(self, entry: Entry) -> int | None:
         """One entry of the run; its exit code when it was the last."""
