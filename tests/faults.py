@@ -30,7 +30,7 @@ from tests.crash.scenarios import PERMIT_ALL, call
 from tests.inprocess import TERMINAL, daemon, session, until
 from tests.journals import run as run_loop
 
-LONGEST_S = 20.0
+LONGEST_S = 60.0
 WRITING = [Turn(calls=(call("fs.write", path="a.txt", content="x"),)), Turn(text=("ok",))]
 
 

@@ -93,7 +93,7 @@ async def kinds(daemon: Daemon, session_id: str) -> list[str]:
     return [entry.kind for entry in await entries(daemon, session_id)]
 
 
-async def until(daemon: Daemon, session_id: str, *wanted: str, run_id: str = "", after: int = 0, seconds: float = 20) -> Entry:
+async def until(daemon: Daemon, session_id: str, *wanted: str, run_id: str = "", after: int = 0, seconds: float = 60) -> Entry:
     """The first entry of one of these kinds (of this run), waiting for it if need be."""
 
     async def wait() -> Entry:

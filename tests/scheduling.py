@@ -50,7 +50,7 @@ async def firings(d: Daemon, schedule_id: str) -> list[Firing]:
 
 async def settle(d: Daemon) -> None:
     """Until the queue has nothing ready and no run is being worked on."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while True:
             await d.tasks.settled()
             quiet = not d.runs.working

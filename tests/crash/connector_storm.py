@@ -289,7 +289,7 @@ def _free_port() -> int:
 
 
 def _rows(journal: Path, sql: str, *values: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True, timeout=5)) as connection:
+    with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True, timeout=30)) as connection:
         return connection.execute(sql, values).fetchall()
 
 

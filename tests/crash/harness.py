@@ -18,7 +18,7 @@ from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, f
 from tests.inprocess import daemon
 
 DOUBLE_CRASHES = 6
-_CHILD_SECONDS = 120
+_CHILD_SECONDS = 300
 
 
 def child(folder: Path, scenario: Scenario, die_at: int, copies: Copies | None = None) -> tuple[int, dict[str, Any]]:

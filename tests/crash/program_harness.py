@@ -19,7 +19,7 @@ from palyra.runtime.callers import Asked, CallName
 from tests.crash.forking import Copies, Points, arm, ready_to_fork, told
 from tests.inprocess import TERMINAL, body, daemon, entries, until
 
-_CHILD_SECONDS = 60
+_CHILD_SECONDS = 300
 _THEIRS = tuple(ScriptedCall(name="get_weather", arguments={"city": city}) for city in ("Brno", "Wien"))
 _OWN = ScriptedCall(name="test.reversible", arguments={"path": "once.txt", "line": "one"})
 _TURNS: dict[str, Sequence[Turn]] = {"weather": [Turn(text="I ask you.", calls=(*_THEIRS, _OWN)), Turn(text="sunny in both")]}

@@ -20,7 +20,7 @@ from tests.inprocess import daemon, entries, finished, say, session
 
 SETTINGS = "[memory]\nembeddings = false\n"
 KEYS = ("first", "second")
-CHILD_SECONDS = 120
+CHILD_SECONDS = 300
 LONG = "one of many lines\n" * 900
 TURNS: dict[str, Sequence[Turn]] = {
     "begin": [Turn(calls=(call("test.pure", text=LONG), call("fs.write", path="a.txt", content="x"))), Turn(text=("done",))]

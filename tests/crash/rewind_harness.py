@@ -25,7 +25,7 @@ from tests.time_travelling import delete, do, obedient, patch, tree, write
 NO_MEMORY = "[memory]\nembeddings = false\n"
 KEY = "rewound"
 DOUBLE_CRASHES = 10
-CHILD_SECONDS = 60
+CHILD_SECONDS = 300
 Report = dict[str, Any]
 
 

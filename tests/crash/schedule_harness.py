@@ -22,7 +22,7 @@ from tests.scheduling import moment, settle, timed
 BEFORE = moment("2026-11-16T08:59")
 DUE = moment("2026-11-16T09:00")
 SCHEDULE = derived_id(1_000, "crash")
-_CHILD_SECONDS = 30
+_CHILD_SECONDS = 300
 _SETTINGS = "[memory]\nembeddings = false\n"
 
 

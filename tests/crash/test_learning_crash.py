@@ -28,7 +28,7 @@ from tests.crash.scenarios import call
 from tests.inprocess import daemon, finished, say, session
 
 DOUBLE_CRASHES = 8
-_CHILD_SECONDS = 60
+_CHILD_SECONDS = 300
 _SETTINGS = '[memory]\nembeddings = false\n[learning]\nenabled = false\n[healing]\nmode = "disabled"\n'
 # What belongs to a change of what was learned: the skills, the kept runs, the policies.
 _PLACES = ("/skills", "/learned", "/policies")

@@ -67,10 +67,12 @@ def test_a_run_killed_in_a_model_call_goes_on_within_a_second_of_ready(tmp_path:
         reached(gate)
         daemon.kill()
         gate.touch()
+        slow = patience()
         daemon.restart()
         ready = time.monotonic()
         assert wait_for(daemon, session, *TERMINAL)["kind"] == "run.completed"
-        assert time.monotonic() - ready < 1.0 * patience()
+        took = time.monotonic() - ready
+        assert took < 1.0 * max(slow, patience())
         kinds = [entry["kind"] for entry in entries(daemon, session)]
         assert kinds.count("model.replied") == 1
         assert "run.resumed" in kinds
@@ -131,6 +133,7 @@ def test_a_file_someone_changed_after_the_crash_is_not_overwritten_by_the_rollba
         assert (daemon.workspace / "r.txt").read_text() == "mine\n"
 
 
+@pytest.mark.timeout(300)
 def test_a_watcher_that_reconnects_through_kills_sees_every_entry_once(tmp_path: Path) -> None:
     permit_all(tmp_path)
     script = {"go": [*(call("test.idempotent", folder="keys", text=str(n)) for n in range(12)), {"text": ["a ", "b ", "c"]}]}
@@ -146,8 +149,8 @@ def test_a_watcher_that_reconnects_through_kills_sees_every_entry_once(tmp_path:
                 break
             daemon.kill()
             daemon.restart()
-        assert done.wait(40)
-        watcher.join(5)
+        assert done.wait(120)
+        watcher.join(20)
         assert seen == list(range(1, len(entries(daemon, session)) + 1))
         assert len(list((daemon.workspace / "keys").iterdir())) == 12
     assert inspect(tmp_path / "home/journal.db").ok
@@ -155,7 +158,7 @@ def test_a_watcher_that_reconnects_through_kills_sees_every_entry_once(tmp_path:
 
 def follow(daemon: Callable[[], DaemonProcess], session: str, run_id: str, seen: list[int], done: threading.Event) -> None:
     """A client that only knows its cursor."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         try:
             for _, event, data in daemon().events(f"/v1/sessions/{session}/events?after={seen[-1] if seen else 0}"):

@@ -24,7 +24,7 @@ from tests.crash.forking import Copies, Points, arm, forked, killed, ready_to_fo
 from tests.inprocess import body, daemon, entries
 
 DOUBLE_CRASHES = 12
-_CHILD_SECONDS = 60
+_CHILD_SECONDS = 300
 _KEY = "J0TeKMrxT5MfD/wz+38LdgnfUZ6fxkPdSIHQCFEVXoc="
 _OPERATIONS = ("rename", "replace", "fsync", "unlink", "mkdir", "rmdir", "open")
 State = dict[str, Any]

@@ -24,6 +24,8 @@ from tests.crash.week_story import (
     SCHEDULES,
 )
 
+# The first of these tests waits for the week.
+pytestmark = pytest.mark.timeout(600)
 ENDED = {"done", "failed", "cancelled"}
 # When nobody could fire anything: between lives, on a full disk, and in the hours over which the clock was set.
 ABSENT = [

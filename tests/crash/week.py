@@ -27,7 +27,7 @@ from tests.crash.week_story import BOUNDED, DAY, HOUR, MINUTE, PRICES, SETTINGS,
 from tests.faults import FullDisk
 from tests.inprocess import daemon
 
-_CHILD_SECONDS = 120
+_CHILD_SECONDS = 300
 # Killed when schedules strike; once after it has just been started; away for minutes, hours and most of a day.
 LIVES = (
     Life(0, 18 * HOUR, 3),
