@@ -97,6 +97,55 @@ def test_bytes_sent_together_with_connect_are_not_lost() -> None:
     run(work())
 
 
+@pytest.mark.parametrize("way", ["tunnel", "request"])
+def test_who_reads_slowly_gets_all_of_it(way: str) -> None:
+    """The server has said everything and is gone, and so much of it still lies in the gate."""
+
+    async def work() -> None:
+        body = bytes(range(250)) * 1_000
+        async with Site({"/much": answer(body)}) as site:
+            place = f"site.example:{site.port}"
+            async with opened(place, private=frozenset({place})) as (gate, passages):
+                with socket.socket(socket.AF_UNIX) as slow:
+                    slow.connect(str(gate.socket_path))
+                    slow.settimeout(20)
+                    slow.sendall(connect(place) + get("/much") if way == "tunnel" else get(f"http://{place}/much"))
+                    if way == "tunnel":
+                        slow.shutdown(socket.SHUT_WR)
+                    # Longer than the gate waits for a client to end its side.
+                    with pytest.raises(TimeoutError):
+                        await asyncio.wait_for(passages.get(), 2)
+                    whole = await asyncio.to_thread(lambda: b"".join(iter(lambda: slow.recv(1 << 16), b"")))
+                assert whole.endswith(body)
+                (passage,) = await logged(passages, 1)
+                assert passage.verdict == "allowed"
+
+    run(work())
+
+
+def test_an_answer_is_heard_also_from_a_server_that_does_not_listen_any_more() -> None:
+    async def work() -> None:
+        body = bytes(range(250)) * 1_000
+        async with Site({"/much": answer(body)}) as site:
+            place = f"site.example:{site.port}"
+            async with opened(place, private=frozenset({place})) as (gate, _):
+                with socket.socket(socket.AF_UNIX) as talkative:
+                    talkative.connect(str(gate.socket_path))
+                    talkative.settimeout(20)
+                    talkative.sendall(connect(place) + get("/much"))
+                    # It has answered and hung up when the rest comes: that is refused by its machine, and then by ours.
+                    while gate.carried < len(body):  # noqa: ASYNC110 - a counter: there is nothing to wait on
+                        await asyncio.sleep(0.005)
+                    for _ in range(20):
+                        talkative.sendall(b"more")
+                        await asyncio.sleep(0.01)
+                    talkative.shutdown(socket.SHUT_WR)
+                    whole = await asyncio.to_thread(lambda: b"".join(iter(lambda: talkative.recv(1 << 16), b"")))
+                assert whole.endswith(body)
+
+    run(work())
+
+
 def test_a_plain_request_is_sent_on_as_ours() -> None:
     async def work() -> None:
         async with Site({"/a?b": HELLO}) as site:

@@ -116,8 +116,8 @@ class Client:
 
     async def farewell(self) -> None:
         """Ends our side and lets the client end its own: closing at once could throw away what it has not read yet."""
-        _end(self.writer)
         try:
+            await _end(self.writer)
             async with asyncio.timeout(_FAREWELL_S):
                 while await self.reader.read(_PIECE):
                     pass
@@ -125,8 +125,11 @@ class Client:
             return
 
 
-def _end(writer: asyncio.StreamWriter) -> None:
+async def _end(writer: asyncio.StreamWriter) -> None:
+    """Ends our side when all that was written is on its way, however slowly it is read: what lies here is lost with the line."""
     if not writer.transport.is_closing():
+        writer.transport.set_write_buffer_limits(0)
+        await writer.drain()
         writer.write_eof()
 
 
@@ -143,10 +146,7 @@ async def tunnel(client: Client, line: Line) -> None:
         if early:
             client.meter.add(sent=len(early))
             line.writer.write(early)
-        await _both(
-            _carry(client.reader, line.writer, client.meter, upwards=True),
-            _carry(line.reader, client.writer, client.meter, upwards=False),
-        )
+        await _both(_carry_up(client, line), _carry(line.reader, client.writer, client.meter, upwards=False))
     except OSError:
         return  # One side is gone: that is how many tunnels end.
     finally:
@@ -164,12 +164,21 @@ async def _both(up: Coroutine[Any, Any, None], down: Coroutine[Any, Any, None]) 
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def _carry_up(client: Client, line: Line) -> None:
+    """Who does not listen any more may have answered before that: the other direction goes on to its own end."""
+    try:
+        await _carry(client.reader, line.writer, client.meter, upwards=True)
+    except OSError:
+        if not line.writer.transport.is_closing():
+            raise  # It is the client that is gone.
+
+
 async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter, meter: Meter, *, upwards: bool) -> None:
     while data := await source.read(_PIECE):
         meter.add(sent=len(data) if upwards else 0, received=0 if upwards else len(data))
         sink.write(data)
         await sink.drain()
-    _end(sink)
+    await _end(sink)
 
 
 # --- plain requests ---------------------------------------------------------------------------------------------------
