@@ -8,6 +8,7 @@ import pytest
 
 from palyra.tools.fs_search import Search
 from palyra.tools.paths import Fence
+from tests.escapes.world import patience
 from tests.tools_at_work import call, catalogue, context, without_privileges
 
 
@@ -159,8 +160,9 @@ def test_hostile_patterns_end_and_leave_the_loop_free(tmp_path: Path, pattern: s
 
     began = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - began < 10
-    assert max(gaps) < 1
+    took, slow = time.monotonic() - began, patience()
+    assert took < 10 * slow
+    assert max(gaps) < 1 * slow
 
 
 def test_hostile_ignore_files_and_globs_cannot_hang(tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_hostile_ignore_files_and_globs_cannot_hang(tmp_path: Path) -> None:
     began = time.monotonic()
     assert len(files(found(tmp_path, "x"))) == 2
     assert found(tmp_path, "x", glob="*a" * 100 + "b") == []
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 5 * patience()
 
 
 def test_a_search_can_be_cancelled(tmp_path: Path) -> None:
@@ -180,11 +182,11 @@ def test_a_search_can_be_cancelled(tmp_path: Path) -> None:
         await asyncio.wait([work], timeout=0.05)
         began = time.monotonic()
         work.cancel()
-        await asyncio.wait([work], timeout=10)
+        await asyncio.wait([work], timeout=30)
         assert work.cancelled()
         return time.monotonic() - began
 
-    assert asyncio.run(main()) < 5
+    assert asyncio.run(main()) < 5 * patience()
 
 
 def test_a_folder_without_permission_is_counted(tmp_path: Path) -> None:
