@@ -16,9 +16,10 @@ SIZES = {"desktop": (1280, 800), "phone": (390, 780)}
 VARIANTS = [f"{screen}-{scheme}" for screen in SIZES for scheme in ("light", "dark")]
 
 
+@pytest.mark.timeout(400)
 def test_the_pictures_that_are_asked_for_are_taken(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "screenshots.py"), "journal", "health", "--to", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=380, check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(
         f"{name}-{variant}" for name in ("journal", "health") for variant in VARIANTS

@@ -33,7 +33,7 @@ _VARYING = (
     r"\b[0-9a-f]{16}\b",
 )
 _VARIES = re.compile("|".join(f"({each})" for each in _VARYING))
-_COMMAND_S = 20.0
+_COMMAND_S = 60.0
 # One shell for the whole guide, so that folders, variables and jobs last. Nobody is at the keyboard.
 _SHELL = """while IFS= read -r -d '' -u {commands} command; do
     eval "$command" </dev/null {commands}<&- {codes}>&-

@@ -18,6 +18,7 @@ def _free_port() -> int:
         return int(listening.getsockname()[1])
 
 
+@pytest.mark.timeout(400)
 def test_every_command_and_chat_of_the_guide_does_what_the_guide_shows(tmp_path: Path) -> None:
     steps = guide.steps((PROJECT / "docs" / "guide.md").read_text())
     assert len(steps) > 40
