@@ -45,6 +45,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def client(served: DaemonProcess) -> OpenAI:
+    return reaching(served)
+
+
+def reaching(served: DaemonProcess) -> OpenAI:
     return OpenAI(base_url=f"{served.url}/v1", api_key=served.token, timeout=60)
 
 
@@ -152,7 +156,9 @@ def calling(client: OpenAI) -> tuple[ChatCompletion, Any]:
 def test_a_program_brings_what_its_tools_gave_after_a_crash_too(served: DaemonProcess, client: OpenAI) -> None:
     asked, messages = calling(client)
     served.kill()
-    served.restart(port=served.port)
+    # On another port: the one it had may be somebody else's by now.
+    served.restart()
+    client = reaching(served)
     for _ in range(2):
         answer = client.chat.completions.create(model="palyra", messages=messages, tools=[WEATHER])  # type: ignore[list-item]
         assert answer.choices[0].message.content == "sunny in both"
