@@ -91,7 +91,7 @@ async def asked(d: Daemon, session_id: str) -> Approval:
 async def ends(d: Daemon, session_id: str, run_id: str) -> Entry:
     """The run's last entry; a run that nobody brings to its end is a failure that says in what state it lies."""
     try:
-        return await until(d, session_id, *TERMINAL, run_id=run_id, seconds=LONGEST_S / 2)
+        return await until(d, session_id, *TERMINAL, run_id=run_id, seconds=LONGEST_S)
     except TimeoutError:
         left = await row(d, run_id)
         raise AssertionError(f"the run is {left.state}, and {d.runs.working} runs are being worked on") from None

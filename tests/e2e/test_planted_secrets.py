@@ -96,7 +96,7 @@ def test_a_planted_secret_is_found_nowhere_afterwards(tmp_path: Path, spelling: 
         watching = asyncio.create_task(watch(d, where.session_id, seen))
         run = await say(d, where, f"keep these\n{planted}")
         assert (await finished(d, run)).kind == "run.completed"
-        await asyncio.wait_for(watching, 10)
+        await asyncio.wait_for(watching, 20)
         assert not (work / "out.txt").exists(), "a placeholder must not be written into a file"
 
     async def inside() -> None:

@@ -18,7 +18,7 @@ TWO = """[providers.first]
 kind = "openai-chat"
 base_url = "{first}"
 models = ["one"]
-timeout_ms = 1000
+timeout_ms = {patience_ms}
 [providers.second]
 kind = "openai-chat"
 base_url = "{second}"
@@ -71,7 +71,8 @@ def test_when_the_first_provider_fails_the_right_thing_happens(tmp_path: Path, f
     async def scenario() -> None:
         async with FakeProvider(answer) as first, FakeProvider(GOOD) as second:
             clock = Quick()
-            settings = TWO.format(first=first.url, second=second.url)
+            # Only who is to be waited for in vain is not waited for long: the others may be slow.
+            settings = TWO.format(first=first.url, second=second.url, patience_ms=1_000 if failure == "timeout" else 60_000)
             async with daemon(tmp_path, [Turn(text="unused")], settings, clock=clock) as opened:
                 where = await session(opened)
                 end = await finished(opened, await say(opened, where, "hello"))
@@ -192,7 +193,7 @@ def test_usage_that_a_provider_does_not_report_is_counted_here(tmp_path: Path) -
     async def scenario() -> None:
         silent = openai_chat(Script(text=("quietly",), input_tokens=0, output_tokens=0))
         async with FakeProvider(Answer(silent)) as first:
-            settings = TWO.format(first=first.url, second=first.url)
+            settings = TWO.format(first=first.url, second=first.url, patience_ms=60_000)
             async with daemon(tmp_path, [Turn(text="unused")], settings) as opened:
                 where = await session(opened)
                 await finished(opened, await say(opened, where, "hello"))
