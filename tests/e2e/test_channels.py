@@ -316,6 +316,32 @@ def test_stop_also_drops_what_was_said_and_not_begun(tmp_path: Path) -> None:
     run(scene)
 
 
+def test_stop_also_drops_what_is_just_being_given_to_the_agent(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model) as talk:
+            attachments = talk.daemon.channels.intake.holding._submitting._attachments
+            keep, reading, goes_on = attachments.keep, asyncio.Event(), asyncio.Event()
+
+            async def slow(*given: Any) -> Any:
+                reading.set()
+                await goes_on.wait()
+                return await keep(*given)
+
+            attachments.keep = slow  # type: ignore[method-assign, assignment]
+            await talk.pair("anna")
+            native = talk.direct("anna", "delete everything", files=(InboundFile("list.txt", b"everything"),))
+            await asyncio.wait_for(reading.wait(), 20)
+            await settled(talk, talk.direct("anna", "stop"))
+            goes_on.set()
+            assert await settled(talk, native) == "failed"
+            attachments.keep = keep  # type: ignore[method-assign]
+            assert await settled(talk, talk.direct("anna", "and now?")) == "answered"
+            assert len(model.requests) == 1
+
+    run(scene)
+
+
 def test_long_answers_arrive_in_order_and_whole(tmp_path: Path) -> None:
     async def scene() -> None:
         code = "\n".join(f"print({n}, '🦀')" for n in range(400))

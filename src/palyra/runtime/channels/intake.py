@@ -238,14 +238,16 @@ class Intake:
     async def _command(self, message: Message, who: Who) -> None:
         names = (*self._book.rules(message.connector).names, *self.connections.called(message.connector))
         command = parse(message.inbound, names) or Command("help")
-        dropped: list[Message] = []
         if command.name == "stop":
-            dropped = self.holding.drop(message.connector, message.sender)
+            self.holding.drop(message.connector, message.sender)
         else:
             # What the same person sent before it belongs before it.
             self.holding.flush(message)
 
         async def act() -> None:
+            if command.name == "stop":
+                # Before runs are looked for: what is just being given to the agent is either one of them by now or is not taken.
+                await self._db.write(partial(_stop_held, stop=message))
             said = await self._commands.run(command, message, who)
 
             def step(tx: Tx) -> None:
@@ -255,8 +257,6 @@ class Intake:
                 place = Place(message.connector, message.conversation, message.thread)
                 post = partial(self._posting.post, tx, place, said, "command", reply_id=message.message_id)
                 post(message_id=message.message_id, reply_to=message.inbound.native_id)
-                for each in dropped:
-                    channels.move(tx, each.message_id, "failed", "stopped", "a STOP came before it was begun", "stopped")
 
             await self._db.write(step)
 
@@ -280,6 +280,14 @@ class Intake:
                 log.info("channel %s could not mark a message: %s", connector.name, error)
 
         self._aside(show())
+
+
+def _stop_held(tx: Tx, stop: Message) -> None:
+    """What the same sender said and nobody has begun is not begun."""
+    for each in channels.open_messages(tx, "held"):
+        if (each.connector, each.sender) == (stop.connector, stop.sender):
+            channels.move(tx, each.message_id, "failed", "stopped", "a STOP came before it was begun", "stopped")
+            channels.drop_files(tx, each.message_id)
 
 
 def _named(text: str) -> str:

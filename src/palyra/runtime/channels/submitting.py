@@ -57,6 +57,10 @@ class Pending(Struct, frozen=True, kw_only=True):
     direct: bool
 
 
+class _Stopped(PalyraError):
+    """Whoever wrote it has said STOP while it was being given to the agent: no run begins, and they know."""
+
+
 class Submitting:
     def __init__(
         self,
@@ -102,6 +106,8 @@ class Submitting:
             return await self._submit(messages, who)
         except Unavailable:
             raise
+        except _Stopped:
+            return False
         except PalyraError as error:
             await self._fail(messages, error)
         except Exception as error:
@@ -190,6 +196,8 @@ class Submitting:
         together = f" with {len(messages) - 1} more" if len(messages) > 1 else ""
         detail = f"run {submitted.run_id}{together}: {submitted.outcome}"
         for message in messages:
+            if channels.get(tx, message.message_id).state == "failed":
+                raise _Stopped("a STOP came before it was begun")
             channels.give_to_run(tx, message.message_id, who.acts_as, submitted.session_id, submitted.run_id, detail)
 
     async def _attach(self, messages: list[Message], session: Session) -> tuple[Attaching, ...]:
