@@ -216,7 +216,7 @@ def test_a_page_that_wants_everything_is_ended(name: str) -> None:
             assert "survived" not in first.text
             second = await surf.calling(catalogue, "open", url=surf.url("/fine"))
             while second.outcome != "ok":
-                # The whole browser went down with the page; the next call starts another. Two seconds are not much on a busy machine.
+                # The whole browser went down with the page, or the machine is busy; the next call starts another.
                 second = await surf.calling(catalogue, "open", url=surf.url("/fine"))
             assert "fine" in second.text, second.text
             pids = [pid for opened in browsers._open.values() for pid in (opened.driven.pid, *below(opened.driven.pid))]
