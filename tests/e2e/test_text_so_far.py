@@ -100,7 +100,7 @@ def test_a_turn_that_ends_late_does_not_silence_the_next_one(tmp_path: Path) -> 
         model.given_up.set()
         await eventually(lambda: d.runs.working == 1, "the first has ended")
         head = (await entries(d, where.session_id))[-1].seq
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             async for batch in d.gateway.watch(OWNER, where.session_id, head):
                 if told := [msgspec.json.decode(wire) for seq, wire in batch if not seq]:
                     assert [each["text"][:3] for each in told] == ["two"]

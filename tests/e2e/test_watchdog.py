@@ -62,6 +62,9 @@ def test_a_provider_that_hangs_every_time_is_one_incident_until_the_run_is_given
         set_mode(d, "auto")
         where = await session(d)
         run = await say(d, where, "hello")
+        await reached(hold.reached)
+        # What is written down behind the first question is a sign of life.
+        await until(d, where.session_id, "input.assembled")
         for _ in range(12):
             if (await row(d, run.run_id)).state != "in_progress":
                 break

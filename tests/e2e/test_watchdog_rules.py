@@ -12,7 +12,7 @@ from palyra.app import Daemon
 from palyra.domain.errors import Unavailable
 from palyra.runtime.watchdog import Finding, Moment, Remedy
 from tests.clocks import HeldClock
-from tests.faults import eventually, reached
+from tests.faults import eventually, held_writer, reached
 from tests.inprocess import daemon
 from tests.journals import run as run_loop
 from tests.watching_over import JumpingClock, incidents, kinds, set_mode, told, watched
@@ -103,7 +103,9 @@ def test_a_crash_in_the_middle_of_a_remedy_is_a_try_that_failed(tmp_path: Path, 
             d.watchdog.sources["thing"] = Thing(hangs).look
             looking = asyncio.create_task(d.watchdog.look())
             await reached(begun)
-            shutil.copytree(first / "home", second / "home")
+            # A power cut takes all files in one moment: nobody writes while they are copied.
+            with held_writer(d):
+                shutil.copytree(first / "home", second / "home")
             never.set()
             await looking
         async with daemon(second, [], "[healing]\nmode = 'auto'\n") as d:

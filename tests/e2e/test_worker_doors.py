@@ -58,7 +58,7 @@ async def dialled(w: World, context: ssl.SSLContext) -> Line:
 
 
 async def answer(line: Line) -> Down | None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         try:
             return await line.receive()
         except OSError:

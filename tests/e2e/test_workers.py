@@ -74,12 +74,14 @@ async def outcome(w: World, place: Place, run: Submitted) -> str:
 def test_a_worker_killed_in_the_middle_of_each_effect_leaves_a_run_that_settles(tmp_path: Path) -> None:
     async def kill(w: World, home: Home, place: Place, descriptor: int) -> None:
         """SIGKILL, and a new process in the same folder, where the FIFO does not hold any more."""
-        process = w.processes.pop()
+        process, station = w.processes.pop(), w.daemon.workers.presence.station("attic")
+        before = station.link
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         os.close(descriptor)
         place.fifo.unlink()
         w.launch(home)
+        await eventually(lambda: station.link not in (None, before), "the new one is there")
 
     async def scenario() -> None:
         async with world(tmp_path, SCRIPT) as w:
@@ -205,7 +207,7 @@ async def holds(w: World, count: int) -> None:
 
 def test_a_worker_that_is_not_heard_stops_and_its_late_result_is_refused_and_recorded(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with world(tmp_path, SCRIPT, lease_ms=2_000) as w:
+        async with world(tmp_path, SCRIPT, lease_ms=4_000) as w:
             home = await w.enrol()
             await w.start(home)
             place, run, at = await begun(w, home, "once")
@@ -233,8 +235,10 @@ def test_a_worker_that_is_not_heard_stops_and_its_late_result_is_refused_and_rec
 
 
 def test_a_cancel_ends_the_processes_at_the_worker_and_draining_lets_them_finish(tmp_path: Path) -> None:
+    # Somebody else's test may sleep as well, but not for so long.
+    long = str(600_000 + os.getpid())
     script = {
-        "long": turns(call("worker:attic/shell.run", command="echo $$ > pid; exec sleep 600")),
+        "long": turns(call("worker:attic/shell.run", command=f"echo $$ > pid; exec sleep {long}")),
         "hold": SCRIPT["once"],
         "after": turns(call("worker:attic/test.pure", text="more")),
     }
@@ -252,8 +256,8 @@ def test_a_cancel_ends_the_processes_at_the_worker_and_draining_lets_them_finish
             await w.daemon.gateway.cancel(OWNER, run.run_id)
             await forgotten_there(home, call_id)
             # A second is what is promised; the rest is for a machine that does other things too.
-            assert asyncio.get_running_loop().time() - began < 3.0
-            assert not sleeping(), "the command still runs"
+            assert asyncio.get_running_loop().time() - began < 10.0
+            assert not sleeping(long), "the command still runs"
             assert (await finished(w.daemon, run)).kind == "run.cancelled"
 
             place, run, at = await begun(w, home, "hold")
@@ -276,10 +280,10 @@ async def forgotten_there(home: Home, call_id: str) -> None:
     await eventually(lambda: not (home.state / "calls" / f"{call_id}.json").exists(), "the worker has forgotten it")
 
 
-def sleeping() -> bool:
+def sleeping(long: str) -> bool:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path.read_bytes() == b"sleep\x00600\x00":
+            if path.read_bytes() == f"sleep\x00{long}\x00".encode():
                 return True
         except OSError:
             continue
@@ -330,7 +334,8 @@ def test_a_call_for_a_worker_that_is_away_says_so_and_has_not_happened(tmp_path:
             home = await w.enrol()
             task = await w.start(home)
             task.cancel()
-            await asyncio.wait([task])
+            station = w.daemon.workers.presence.station("attic")
+            await eventually(lambda: station.link is None, "the daemon has seen that it is gone")
             w.daemon.workers.crew._wait_s = 0.05
             place = Place(await session(w.daemon), home)
             run = await say(w.daemon, place.session, "once")
