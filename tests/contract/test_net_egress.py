@@ -5,7 +5,7 @@ import os
 import socket
 import stat
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -405,6 +405,22 @@ def test_closing_the_gate_ends_every_tunnel_and_leaves_no_socket() -> None:
             (passage,) = await logged(passages, 1)
             assert (passage.verdict, passage.reason) == ("allowed", "the gate was closed")
             writer.close()
+
+    run(work())
+
+
+def test_nothing_that_comes_in_the_moment_of_closing_outlives_the_gate() -> None:
+    async def work() -> None:
+        for turns in range(12):
+            async with opened("site.example") as (gate, _):
+                dialling = asyncio.ensure_future(dialled(gate))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+            with suppress(ConnectionError, FileNotFoundError):
+                reader, writer = await dialling
+                # In less than the time that a gate waits for a request.
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+                writer.close()
 
     run(work())
 

@@ -119,6 +119,7 @@ class Gate:
         self._meter = Meter(allowance.bytes)
         self._working: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._closed = False
 
     @property
     def carried(self) -> int:
@@ -136,6 +137,7 @@ class Gate:
     async def close(self) -> None:
         """Ends every connection. Whoever is cancelled here leaves nothing running either."""
         assert self._server is not None
+        self._closed = True
         self._server.close()
         working = tuple(self._working)
         for task in working:
@@ -143,9 +145,15 @@ class Gate:
         await asyncio.gather(*working, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._closed:
+            # It was on its way in when the gate was closed.
+            writer.transport.abort()
+            return
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
+        # One that is cancelled before its first step does not do it itself.
+        task.add_done_callback(lambda _: writer.transport.abort())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         began = monotonic()
