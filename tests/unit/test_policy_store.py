@@ -3,13 +3,17 @@
 import asyncio
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from palyra.domain.errors import ConfigInvalid
 from palyra.domain.verdicts import Allow, Deny
+from palyra.policy import policy_set
 from palyra.policy import watch as policy_watch
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.sources import Problem
@@ -137,6 +141,39 @@ def test_a_folder_that_vanishes_leaves_the_last_good_set_in_force(tmp_path: Path
     folder.rmdir()
     assert len(store.reload().problems) == 1
     assert isinstance(store.judge(call(READ)), Deny)
+
+
+def test_a_slow_reload_does_not_put_back_what_a_quicker_one_has_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = PolicyStore(tmp_path, "default")
+    real, read, replaced = policy_set.build, threading.Event(), threading.Event()
+
+    def slow(*given: Any) -> Any:
+        found = real(*given)
+        if not read.is_set():
+            read.set()
+            # It goes on when the other one is done, or soon because that one waits for it.
+            replaced.wait(0.5)
+        return found
+
+    monkeypatch.setattr(policy_set, "build", slow)
+    with ThreadPoolExecutor() as threads:
+        slowly = threads.submit(store.reload)
+        assert read.wait(20)
+        threads.submit(store.reload, "locked").add_done_callback(lambda _: replaced.set())
+    assert slowly.result().problems == ()
+    assert (store.preset, store.version) == ("locked", load(tmp_path, "locked").version)
+
+
+def test_who_changes_a_file_is_told_what_that_changed_whoever_else_reads_it(tmp_path: Path) -> None:
+    store = PolicyStore(tmp_path, "default")
+
+    def write() -> None:
+        (tmp_path / "mine.cedar").write_text(NO_READING)
+        wait([threads.submit(store.reload)], timeout=0.5)
+
+    with ThreadPoolExecutor() as threads:
+        _, told = store.change(write)
+    assert told.added == ("no-reading",)
 
 
 def test_groups_are_read_from_the_folder(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Keeps the set of policies in force. A set is whole or it is not loaded: a broken file leaves the last good set in force."""
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -9,6 +12,8 @@ from palyra.policy import judge, policy_set, sources
 from palyra.policy.explain import Explanation, explain
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.sources import Problem
+
+T = TypeVar("T")
 
 
 class Reloaded(Struct, frozen=True, kw_only=True):
@@ -41,6 +46,8 @@ class PolicyStore:
         self.folder = folder
         self.preset = preset
         self.current = load(folder, preset)
+        # One reload at a time: a slow one must not put back what another has replaced meanwhile.
+        self._reloading = threading.Lock()
 
     @property
     def version(self) -> str:
@@ -57,7 +64,16 @@ class PolicyStore:
 
     def reload(self, preset: str = "") -> Reloaded:
         """Read the folder again, and go over to another preset if one is named. Reads files: call it from a thread."""
-        before, wanted = self.current, preset or self.preset
+        with self._reloading:
+            return self._reload(preset or self.preset)
+
+    def change(self, act: Callable[[], T]) -> tuple[T, Reloaded]:
+        """Do something to the files, and read them with nobody else doing so in between: what is told is what that changed."""
+        with self._reloading:
+            return act(), self._reload(self.preset)
+
+    def _reload(self, wanted: str) -> Reloaded:
+        before = self.current
         after, problems = policy_set.build(self.folder, wanted)
         if after is None:
             return Reloaded(version=before.version, problems=tuple(problems))

@@ -5,6 +5,7 @@ Saving is the owner's: it is recorded, and what would not load never replaces wh
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -133,14 +134,18 @@ async def test(call: Call[Nothing, DraftTest]) -> Answer | Streaming:
 
 async def save(call: Call[Nothing, SavedFile]) -> Answer:
     parts, body = call.parts, call.body
-    saved = await asyncio.to_thread(files.save, _folder(parts), parts.policy.preset, body.name, body.text, body.was)
-    return ok(Saved(saved, await _in_force(parts, call.principal, "file saved", body.name, saved.digest)))
+    act = partial(files.save, _folder(parts), parts.policy.preset, body.name, body.text, body.was)
+    saved, reloaded = await asyncio.to_thread(parts.policy.change, act)
+    await _record(parts, call.principal, "file saved", body.name, saved.digest, reloaded)
+    return ok(Saved(saved, reloaded))
 
 
 async def remove(call: Call[RemovedFile, Nothing]) -> Answer:
     parts, query = call.parts, call.query
-    await asyncio.to_thread(files.remove, _folder(parts), parts.policy.preset, query.name, query.was)
-    return ok(Saved(None, await _in_force(parts, call.principal, "file removed", query.name, "")))
+    act = partial(files.remove, _folder(parts), parts.policy.preset, query.name, query.was)
+    _, reloaded = await asyncio.to_thread(parts.policy.change, act)
+    await _record(parts, call.principal, "file removed", query.name, "", reloaded)
+    return ok(Saved(None, reloaded))
 
 
 def _folder(parts: Parts) -> Path:
@@ -149,13 +154,10 @@ def _folder(parts: Parts) -> Path:
     return parts.policy.folder
 
 
-async def _in_force(parts: Parts, by: str, action: str, name: str, digest: str) -> Reloaded:
-    """Read the folder now: whoever saved is told what that changed, not what it will."""
+async def _record(parts: Parts, by: str, action: str, name: str, digest: str, reloaded: Reloaded) -> None:
     event = AdminChanged(what="policy", action=action, subject=name, details={"digest": digest})
     await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))
-    reloaded = await asyncio.to_thread(parts.policy.reload)
     await policy_changes.record(parts.db, by, reloaded)
-    return reloaded
 
 
 async def who_can(call: Call[WhoQuery, Nothing]) -> Answer:
