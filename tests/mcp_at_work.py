@@ -50,7 +50,7 @@ def permit(folder: Path, text: str = PERMIT) -> None:
     (place / "mcp.cedar").write_text(text)
 
 
-async def eventually(holds: Callable[[], Any], seconds: float = 30) -> None:
+async def eventually(holds: Callable[[], Any], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - another process does it
             await asyncio.sleep(0.01)

@@ -72,12 +72,12 @@ async def world(folder: Path, model: Sequence[Turn] | dict[str, Sequence[Turn]],
             server = HttpServer(app, LIMITS)
             ready = asyncio.Event()
             serving = asyncio.create_task(server.run_on(listener, ready.set))
-            await asyncio.wait_for(ready.wait(), 10)
+            await asyncio.wait_for(ready.wait(), 30)
             try:
                 yield World(daemon, access, app, port, secret)
             finally:
                 server.stop()
-                await asyncio.wait_for(serving, 10)
+                await asyncio.wait_for(serving, 30)
 
 
 # --- what the suite expects of a server -------------------------------------------------------------------------------

@@ -121,6 +121,8 @@ async def over_http(folder: Path, *, port: int = 0, legacy: bool = False, **opti
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
+    # From now on: who comes before the server is ready waits for it and is not turned away.
+    listening.listen()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
     app = honest(folder).streamable_http_app(**options)
     app = _without_modern(app) if legacy else app
@@ -130,7 +132,7 @@ async def over_http(folder: Path, *, port: int = 0, legacy: bool = False, **opti
         yield address
     finally:
         runner.should_exit = True
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 30)
         listening.close()
 
 

@@ -65,7 +65,7 @@ async def opened(folder: Path) -> AsyncIterator[World]:
         await access.open()
         udp = listening.bind_udp("127.0.0.1", 0)
         port = udp.getsockname()[1]
-        limits = Limits(body_bytes=BODY, requests_per_second=10_000, header_s=5.0, body_s=5.0)
+        limits = Limits(body_bytes=BODY, requests_per_second=10_000)
         app = await http_app(daemon, access, limits, "https://127.0.0.1:1", {}, quic_port=port)
         door = await listen(udp, app, limits, await daemon.certificates.serve(["localhost", "127.0.0.1"]))
         secret, _ = await access.mint(OWNER, "test", "owner", principal=OWNER)

@@ -25,7 +25,7 @@ from tests.daemon import DaemonProcess
 MEGABYTE = 1 << 20
 
 
-def raw(port: int, *pieces: bytes, timeout_s: float = 10.0) -> bytes:
+def raw(port: int, *pieces: bytes, timeout_s: float = 30.0) -> bytes:
     """What the daemon answers to exactly these bytes, until it closes or has answered."""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
         for piece in pieces:
@@ -111,7 +111,7 @@ def test_a_body_that_is_too_large_is_refused_by_its_length_and_by_its_size(serve
 
 @pytest.mark.parametrize("headers", [{"Content_Length": str(1 << 40)}, {"Content_Length": str(5 << 20), "Expect": "100-continue"}])
 def test_a_client_that_promises_too_much_is_told_so_before_it_sends(served: DaemonProcess, headers: dict[str, str]) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
         connection.sendall(head_of(served, **headers))
         answer = b""
         while piece := connection.recv(65_536):
@@ -207,14 +207,14 @@ def test_too_many_headers_are_refused(served: DaemonProcess) -> None:
 
 def test_a_client_that_hangs_up_in_the_middle_of_a_body_is_forgotten(served: DaemonProcess) -> None:
     for _ in range(20):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
             connection.sendall(head_of(served, Content_Length="1000") + b'{"title"')
     assert served.get("/healthz")["status"] == "ok"
     assert "Traceback" not in served.said()
 
 
 def test_many_connections_that_say_nothing_do_not_keep_others_out(served: DaemonProcess) -> None:
-    silent = [socket.create_connection(("127.0.0.1", served.port), timeout=10) for _ in range(200)]
+    silent = [socket.create_connection(("127.0.0.1", served.port), timeout=30) for _ in range(200)]
     try:
         assert served.get("/healthz")["status"] == "ok"
     finally:
@@ -236,12 +236,12 @@ async def impatient(folder: Path, limits: Limits) -> AsyncIterator[tuple[int, st
             server = HttpServer(await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits)
             ready = asyncio.Event()
             serving = asyncio.create_task(server.run_on(listener, ready.set))
-            await asyncio.wait_for(ready.wait(), 10)
+            await asyncio.wait_for(ready.wait(), 30)
             try:
                 yield port, secret
             finally:
                 server.stop()
-                await asyncio.wait_for(serving, 10)
+                await asyncio.wait_for(serving, 30)
 
 
 async def answer_to(port: int, *pieces: bytes) -> bytes:
@@ -249,7 +249,7 @@ async def answer_to(port: int, *pieces: bytes) -> bytes:
     for piece in pieces:
         writer.write(piece)
         await writer.drain()
-    answer = await asyncio.wait_for(reader.read(), 10)
+    answer = await asyncio.wait_for(reader.read(), 30)
     writer.close()
     return answer
 
@@ -264,12 +264,12 @@ def test_a_body_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
 
     answer, took_s = asyncio.run(scenario())
     assert error_in(answer) == (408, "limit_exceeded")
-    assert took_s < 5
+    assert took_s < 15
 
 
 def test_headers_that_come_too_slowly_are_refused_also_on_a_connection_that_was_used(tmp_path: Path) -> None:
     async def scenario() -> list[bytes]:
-        async with impatient(tmp_path, Limits(header_s=0.2)) as (port, _):
+        async with impatient(tmp_path, Limits(header_s=0.5)) as (port, _):
             whole = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
             return [await answer_to(port), await answer_to(port, b"GET / HT"), await answer_to(port, whole + b"GET / HT")]
 
@@ -285,7 +285,7 @@ def test_a_silent_stream_has_a_heartbeat(tmp_path: Path) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             head = f"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
             writer.write(head.encode())
-            got = await asyncio.wait_for(reader.readuntil(b"3\r\n:\n\n\r\n3\r\n:\n\n\r\n"), 10)
+            got = await asyncio.wait_for(reader.readuntil(b"3\r\n:\n\n\r\n3\r\n:\n\n\r\n"), 30)
             writer.close()
             return got
 
@@ -298,7 +298,7 @@ def test_more_exchanges_than_allowed_are_unavailable(tmp_path: Path) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             head = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
             writer.write(f"GET /v1/events HTTP/1.1\r\n{head}".encode())
-            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
             answer = await answer_to(port, f"GET /v1/status HTTP/1.1\r\n{head}".encode())
             writer.close()
             return answer

@@ -150,4 +150,4 @@ def test_a_hanging_server_neither_delays_the_start_nor_the_end(tmp_path: Path) -
         assert server(running, "slow")["state"] == "starting"
         began = time.monotonic()
         assert running.stop() == 0
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 25

@@ -228,7 +228,7 @@ def test_a_broken_server_delays_nothing_and_says_what_is_wrong(tmp_path: Path) -
         loop = asyncio.get_running_loop()
         before = loop.time()
         async with inprocess.daemon(tmp_path, obedient(), "".join(broken)) as daemon:
-            assert loop.time() - before < 10
+            assert loop.time() - before < 25, "a server that says nothing is given up after half a minute"
             names = ("missing", "nobody", "locked", "greedy")
             await eventually(lambda: all(daemon.mcp.one(name).detail for name in names))
             said = {name: daemon.mcp.one(name).detail for name in names}
