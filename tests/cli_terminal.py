@@ -67,7 +67,24 @@ class Terminal:
         return _ANSI.sub("", self.raw)
 
     def type(self, keys: str) -> None:
-        os.write(self._descriptor, keys.encode())
+        """Also what is more than a terminal holds: what is shown meanwhile is read, or both sides would wait for each other."""
+        left, deadline = keys.encode(), time.monotonic() + WAIT_S
+        while left:
+            readable, writable, _ = select.select([self._descriptor], [self._descriptor], [], max(0.0, deadline - time.monotonic()))
+            assert (readable or writable) and time.monotonic() < deadline, "nobody reads what is typed"
+            if readable:
+                self._read(WAIT_S)
+            if writable:
+                left = left[self._write(left) :]
+
+    def _write(self, piece: bytes) -> int:
+        os.set_blocking(self._descriptor, False)
+        try:
+            return os.write(self._descriptor, piece)
+        except BlockingIOError:
+            return 0
+        finally:
+            os.set_blocking(self._descriptor, True)
 
     def line(self, text: str) -> None:
         self.type(text + "\r")
