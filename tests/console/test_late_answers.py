@@ -1,16 +1,17 @@
-"""An answer that was under way when something happened does not hide it: the lists and the bell are asked for once more."""
+"""An answer that is under way while something happens hides nothing of it: questions, news, and what somebody writes meanwhile."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.console_quiet import open_in_time
 from tests.console_scenes import asked
-from tests.console_world import Person
+from tests.console_world import Person, say
 from tests.daemon import DaemonProcess, start
 
 SCRIPT = {
@@ -29,22 +30,33 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 
 class Held:
-    """The first answer to such a question stays under way until it is let go, and says how it was before."""
+    """The first answer to such a question stays under way until it is let go. It says how it was before, or else what was said."""
 
-    def __init__(self, page: Page, path: str, before: dict[str, Any]) -> None:
+    def __init__(self, page: Page, path: str, before: dict[str, Any] | None = None) -> None:
+        self._page = page
         self._before = before
-        self._route: Route | None = None
+        self._routes: list[Route] = []
+        self._answer: APIResponse | None = None
         page.route(re.compile(rf"{re.escape(path)}(\?|$)"), self._ask)
 
     def _ask(self, route: Route) -> None:
-        if self._route is None:
-            self._route = route
-        else:
+        if self._routes:
             route.continue_()
+            return
+        self._routes.append(route)
+        if self._before is None:
+            self._answer = route.fetch()
 
     def let_go(self) -> None:
-        assert self._route is not None
-        self._route.fulfill(json=self._before)
+        (route,) = self._routes
+        if self._before is not None:
+            route.fulfill(json=self._before)
+            return
+        deadline = time.monotonic() + 30
+        while self._answer is None:
+            assert time.monotonic() < deadline, "it was not answered"
+            self._page.wait_for_timeout(20)
+        route.fulfill(response=self._answer)
 
 
 def test_a_question_that_comes_while_the_lists_are_under_way_is_counted(somebody: Person) -> None:
@@ -78,6 +90,35 @@ def test_news_that_comes_while_the_bell_is_under_way_rings_it(somebody: Person) 
     expect(other.get_by_role("button", name="Notices 2 unread")).to_be_visible()
     held.let_go()
     expect(page.get_by_role("button", name="Notices 2 unread")).to_be_visible()
+
+
+def test_what_is_written_while_a_message_is_under_way_is_the_next_one(somebody: Person) -> None:
+    page = somebody.log_in(f"/#/chat/{somebody.daemon.run('hello')[0]}")
+    said = page.get_by_role("article", name="You")
+    expect(said).to_have_count(1)
+    first = Held(page, "/messages")
+    say(page, "one")
+    expect(said).to_have_count(2)
+    say(page, "two")
+    box = page.get_by_role("textbox", name="Message")
+    box.fill("three")
+    first.let_go()
+    expect(said).to_have_text([re.compile(f"^{words}") for words in ("hello", "one", "two")])
+    expect(box).to_have_value("three")
+
+
+def test_what_is_written_while_a_file_is_under_way_stays(somebody: Person) -> None:
+    page = somebody.log_in(f"/#/chat/{somebody.daemon.run('hello')[0]}")
+    expect(page.get_by_role("article", name="You")).to_have_count(1)
+    first = Held(page, "/files")
+    for name in ("a.txt", "b.txt"):
+        page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/plain", "buffer": b"x"})
+    box, attached = page.get_by_role("textbox", name="Message"), page.locator(".composer .attached li")
+    expect(attached).to_have_count(1)
+    box.fill("look at both")
+    first.let_go()
+    expect(attached).to_have_count(2)
+    expect(box).to_have_value("look at both")
 
 
 def fail(daemon: DaemonProcess, name: str) -> None:

@@ -7,7 +7,7 @@ import { go } from "../core/router";
 import { listen, sessions } from "../core/store";
 import { count, size, visible } from "../core/words";
 import { Badge, Choice, Problem } from "../ui/parts";
-import type { PathList, ReferencesPreview, StoredFile } from "../types";
+import type { PathList, ReferencesPreview, StoredFile, Submission } from "../types";
 import { begunPath, change, COMMANDS, completed, drafts, editing, mode, NOTHING, type Offer, pathOffers, REFERENCES, sent } from "./composing";
 import { branch, command, create, stop, submit } from "./verbs";
 
@@ -59,6 +59,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
   const [preview, setPreview] = useState<ReferencesPreview | undefined>();
   const [help, setHelp] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
+  const before = useRef<Promise<void>>(Promise.resolve());
   const paths = usePaths(draft.text, conversation?.id);
   const [refused, setRefused] = useState("");
   const all = paths.length ? paths : suggestions(draft.text);
@@ -93,7 +94,9 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
       const stored: StoredFile[] = [];
       for (const file of files)
         stored.push(await upload<StoredFile>(`/v1/sessions/${session}/files?name=${encodeURIComponent(file.name || "pasted")}`, file));
-      change(session, { text: draft.text, files: [...draft.files, ...stored] });
+      // What was typed and attached meanwhile stays.
+      const typed = drafts.peek()[key] ?? NOTHING;
+      change(session, { text: typed.text, files: [...typed.files, ...stored] });
       if (!conversation) {
         change(NEW, NOTHING);
         go("chat", session);
@@ -103,9 +106,17 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
     }
   };
 
-  const send = async () => {
+  const send = () => {
+    if ((!draft.text.trim() && !draft.files.length) || (sending && (edit || !conversation))) return;
+    const how = working && !edit ? { mode: mode.value } : {};
+    // What is typed from here on is the next message, which waits for this one.
+    change(key, NOTHING);
+    mode.value = "followup";
+    before.current = before.current.then(() => deliver(how));
+  };
+
+  const deliver = async (how: Pick<Submission, "mode">) => {
     const text = draft.text.trim();
-    if ((!text && !draft.files.length) || sending) return;
     setError("");
     setSending(true);
     try {
@@ -114,13 +125,16 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
         const session = edit ? (await branched(edit.sessionId, edit.at)) : (conversation?.id ?? (await create()).session_id);
         if (session !== conversation?.id) await listen(session);
         const attachments = draft.files.map(({ artifact, name }) => ({ artifact, name }));
-        await submit(session, { text, ...(working && !edit ? { mode: mode.value } : {}), ...(attachments.length ? { attachments } : {}) });
-        editing.value = undefined;
+        await submit(session, { text, ...how, ...(attachments.length ? { attachments } : {}) });
+        if (edit && editing.peek() === edit) editing.value = undefined;
         sent.value++;
       }
-      change(key, NOTHING);
-      mode.value = "followup";
     } catch (failure) {
+      // Back where it was, in the order in which it was written.
+      const both = [draft, drafts.peek()[key] ?? NOTHING];
+      if (sending) both.reverse();
+      change(key, { text: both.map((each) => each.text).filter(Boolean).join("\n"), files: both.flatMap((each) => each.files) });
+      mode.value = how.mode ?? "followup";
       setError(wordsOf(failure));
     }
     setSending(false);
@@ -144,7 +158,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
       event.preventDefault();
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      void send();
+      send();
     } else if (event.key === "Escape" && offered.length) {
       setRefused(draft.text);
     } else if (event.key === "Escape" && edit) {
@@ -155,7 +169,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
 
   return (
     <form class="composer" aria-label="Write a message"
-      onSubmit={(event) => { event.preventDefault(); void send(); }}
+      onSubmit={(event) => { event.preventDefault(); send(); }}
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => { event.preventDefault(); if (event.dataTransfer?.files.length) void attach(event.dataTransfer.files); }}>
       <Problem text={error} />
