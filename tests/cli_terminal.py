@@ -71,7 +71,7 @@ class Terminal:
         left, deadline = keys.encode(), time.monotonic() + WAIT_S
         while left:
             readable, writable, _ = select.select([self._descriptor], [self._descriptor], [], max(0.0, deadline - time.monotonic()))
-            assert (readable or writable) and time.monotonic() < deadline, "nobody reads what is typed"
+            assert time.monotonic() < deadline, "nobody reads what is typed"
             if readable:
                 self._read(WAIT_S)
             if writable:
