@@ -166,6 +166,8 @@ class Daemon:
     reloader: "asyncio.Task[None]"
     # Settings that were changed since the start, and took effect.
     reloaded: dict[str, object] = field(default_factory=dict)
+    # One at a time: whoever has read the file earlier must not apply it later.
+    reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def channels(self) -> "Channels":
@@ -448,6 +450,11 @@ _LIVE = ("budgets.", "approvals.", "mailbox.", "log.", "mcp.", "healing.", "lear
 
 async def reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
     """Read the config again and apply what can be applied. A file with problems is ConfigInvalid and changes nothing."""
+    async with daemon.reloading:
+        return await _reload_config(daemon, env)
+
+
+async def _reload_config(daemon: Daemon, env: Mapping[str, str]) -> ConfigReloaded:
     before = {shown.key: shown.value for shown in config.show(daemon.loaded)} | daemon.reloaded
     fresh = await asyncio.to_thread(config.load, daemon.home, env)
     after = {shown.key: shown.value for shown in config.show(fresh)}

@@ -1,9 +1,18 @@
 """Settings that change while the daemon runs."""
 
+import asyncio
 import json
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from palyra import app, config
+from palyra.app import Daemon
+from palyra.config import Loaded
 from tests.daemon import start
+from tests.faults import eventually, in_daemon
 
 SCRIPT = {"*": [{"calls": [{"name": "fs.list", "arguments": {"path": "."}}]}, {"text": "done"}]}
 
@@ -36,6 +45,32 @@ def test_a_setting_is_named_as_changed_once_and_again_when_it_is_changed_back(tm
         assert daemon.post("/v1/config/reload", {})["live"] == []
         config.write_text(before)
         assert daemon.post("/v1/config/reload", {})["live"] == ["budgets.turns"]
+
+
+def test_a_file_that_was_read_earlier_is_not_applied_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, read, applied = config.load, threading.Event(), threading.Event()
+
+    def slow(home: Path, env: Mapping[str, str]) -> Loaded:
+        loaded = real(home, env)
+        if not read.is_set():
+            read.set()
+            # It goes on when the other one is done, or soon because that one waits for it.
+            applied.wait(0.5)
+        return loaded
+
+    async def scenario(d: Daemon) -> None:
+        file = d.home / "config.toml"
+        monkeypatch.setattr(config, "load", slow)
+        first = asyncio.ensure_future(app.reload_config(d, {}))
+        await eventually(read.is_set, "the file is read")
+        file.write_text(file.read_text() + "\n[budgets]\nturns = 7\n")
+        second = asyncio.ensure_future(app.reload_config(d, {}))
+        second.add_done_callback(lambda _: applied.set())
+        assert (await second).live == ("budgets.turns",)
+        await first
+        assert d.settings.budgets.turns == 7
+
+    in_daemon(tmp_path, [], scenario)
 
 
 def test_what_a_page_may_change_is_in_force_at_once_written_down_and_recorded(tmp_path: Path) -> None:
