@@ -22,6 +22,7 @@ from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Tu
 from palyra.runtime.channels.shapes import Place
 from tests.chatting import Chat, chat
 from tests.clocks import HeldClock
+from tests.faults import held_writer
 from tests.inprocess import entries, session
 
 SAY = [Turn(text=f"answer {n}") for n in range(1, 40)]
@@ -338,6 +339,36 @@ def test_stop_also_drops_what_is_just_being_given_to_the_agent(tmp_path: Path) -
             attachments.keep = keep  # type: ignore[method-assign]
             assert await settled(talk, talk.direct("anna", "and now?")) == "answered"
             assert len(model.requests) == 1
+
+    run(scene)
+
+
+def test_what_is_said_right_after_a_stop_is_done(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with chat(tmp_path, Echo()) as talk:
+            await talk.pair("anna")
+            before, stop, after = (talk.direct("anna", text) for text in ("do this", "STOP", "do that"))
+            assert [await settled(talk, each) for each in (before, stop, after)] == ["failed", "answered", "answered"]
+
+    run(scene)
+
+
+def test_stop_also_drops_what_came_before_it_and_was_not_looked_at_yet(tmp_path: Path) -> None:
+    async def scene() -> None:
+        model = Echo()
+        async with chat(tmp_path, model) as talk:
+            await talk.pair("anna")
+            # All of it is stored at once, and a STOP is looked at first.
+            with held_writer(talk.daemon) as writer:
+                taking = []
+                for text in ("one", "two", "three", "stop"):
+                    said = Inbound(native_id=text, conversation="dm-anna", sender=Sender("anna"), text=text, is_direct=True)
+                    taking.append(asyncio.create_task(talk.daemon.channels.intake.take("chat", said)))
+                await writer.handed_over(4)
+            await asyncio.gather(*taking)
+            assert await settled(talk, "stop") == "answered"
+            assert [await settled(talk, each) for each in ("one", "two", "three")] == ["failed"] * 3
+            assert model.requests == []
 
     run(scene)
 

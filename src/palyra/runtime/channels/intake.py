@@ -283,9 +283,9 @@ class Intake:
 
 
 def _stop_held(tx: Tx, stop: Message) -> None:
-    """What the same sender said and nobody has begun is not begun."""
-    for each in channels.open_messages(tx, "held"):
-        if (each.connector, each.sender) == (stop.connector, stop.sender):
+    """What the same sender said before it and nobody has begun is not begun."""
+    for each in (*channels.open_messages(tx, "received"), *channels.open_messages(tx, "held")):
+        if (each.connector, each.sender) == (stop.connector, stop.sender) and each.number < stop.number:
             channels.move(tx, each.message_id, "failed", "stopped", "a STOP came before it was begun", "stopped")
             channels.drop_files(tx, each.message_id)
 
