@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 from palyra.tools.browser import finding
 from palyra.tools.browser.finding import Installed
@@ -16,6 +16,11 @@ from tests.daemon import DaemonProcess
 
 AXE = Path(__file__).parent.parent / "console" / "node_modules" / "axe-core" / "axe.min.js"
 WAIT_MS = 30_000
+_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+_WATCH = """(it, words) => {
+  it.said = new Promise((done) => new MutationObserver(() => { if (it.textContent.includes(words)) done(); })
+    .observe(it, {childList: true, characterData: true, subtree: true}));
+}"""
 
 
 @contextmanager
@@ -84,6 +89,20 @@ def say(page: Page, text: str) -> None:
     box = page.get_by_role("textbox", name="Message")
     box.fill(text)
     box.press("Enter")
+
+
+def settled(page: Page) -> None:
+    """The view that somebody went to is drawn, with what it loads: just after the way there, the one before it is."""
+    page.evaluate(_FRAMES)
+    expect(page.get_by_role("heading", level=1).first).to_be_attached()
+    expect(page.get_by_text("Loading…")).to_have_count(0)
+
+
+def click_and_see(button: Locator, words: str) -> None:
+    """Click what then says something for a moment, however short that is for who looks."""
+    button.evaluate(_WATCH, words)
+    button.click()
+    button.evaluate("(it) => it.said")
 
 
 def serious(page: Page) -> list[str]:

@@ -22,9 +22,9 @@ from tests import console_world
 from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
 from tests.console.test_keyboard import press, reach
 from tests.console_quiet import asks_by_itself, open_in_time
-from tests.console_world import serious
+from tests.console_world import click_and_see, serious, settled
 from tests.daemon import DaemonProcess, start
-from tests.e2e.test_workers_daemon import HELD, LONGEST_S, begin
+from tests.e2e.test_workers_daemon import HELD, begin
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """[limits]
@@ -42,6 +42,8 @@ grpc_port = 0
 listen = "127.0.0.1:0"
 """
 LIAR = f"{SCRIPT} {BIDI}"
+# For a program that starts, on a machine that does much else.
+LONGEST_S = 60.0
 # `palyra worker run` on a machine whose name is an attack.
 _RUN = (
     f"import platform\nplatform.node = lambda: {LIAR!r}\nfrom palyra.cli.root import run\nimport sys\nsys.exit(run(sys.argv[1:]))"
@@ -96,7 +98,7 @@ def at(tab: Page, daemon: DaemonProcess) -> At:
         # By way of another page: a view that is left forgets what was typed into it.
         for path in ("tour", f"connections{view}"):
             tab.goto(f"{daemon.url}/#/{path}")
-            tab.get_by_role("heading", level=1).first.wait_for()
+            settled(tab)
         return tab
 
     return go
@@ -127,8 +129,7 @@ def enrolled(daemon: DaemonProcess, tmp_path: Path) -> Iterator[str]:
 def copied(page: Page, which: int, language: str) -> str:
     """What is in the clipboard after somebody has pressed Copy at a text."""
     text = page.locator(".code").filter(has_text=language).nth(which)
-    text.get_by_role("button", name="Copy").click()
-    expect(text.get_by_text("Copied")).to_be_visible()
+    click_and_see(text.locator("button"), "Copied")
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
@@ -210,8 +211,7 @@ def test_where_it_listens_is_shown_a_certificate_is_renewed_and_a_workers_is_rev
             "encrypted" if each.get("tls") else "in the clear"
         )
     expect(doors.locator("tbody tr")).to_have_count(4)
-    doors.get_by_role("row").filter(has_text="HTTP/3").get_by_role("button", name="Copy the address").click()
-    expect(doors.get_by_text("Copied")).to_be_visible()
+    click_and_see(doors.get_by_role("row").filter(has_text="HTTP/3").locator("button"), "Copied")
     assert page.evaluate("navigator.clipboard.readText()").startswith("https://127.0.0.1:")
     expect(page.get_by_text("Only programs on its own machine.")).to_be_visible()
     before = daemon.get("/v1/tls")["served"]["fingerprint"]
@@ -263,7 +263,7 @@ def _by_mcp(page: Page, _: Path) -> str:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     headers = [part for name, value in server["headers"].items() for part in ("-H", f"{name}: {value}")]
     accept = ["-H", "Accept: application/json, text/event-stream", "-H", "Content-Type: application/json"]
-    return _ran(["curl", "-s", "--max-time", "20", server["url"], *headers, *accept, "-d", json.dumps(asked)])
+    return _ran(["curl", "-s", "--max-time", "60", server["url"], *headers, *accept, "-d", json.dumps(asked)])
 
 
 def _ran(command: list[str]) -> str:
@@ -393,9 +393,7 @@ def test_every_view_is_fit_for_everyone_also_on_a_phone(at: At, daemon: DaemonPr
     page.set_viewport_size({"width": 360, "height": 740})
     for path in ("/programs/grpc", "/tokens", "/workers", f"/workers/{enrolled}", "/workers/%3Cimg%3E", "/listening"):
         page.goto(f"{daemon.url}/#/connections{path}")
-        expect(page.get_by_role("heading", level=1).first).to_be_attached()
-        expect(page.get_by_text("Loading…")).to_have_count(0)
-        page.wait_for_load_state("networkidle")
+        settled(page)
         assert serious(page) == [], path
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, path

@@ -25,6 +25,16 @@ def press(page: Page, name: str) -> None:
     page.keyboard.press("Enter")
 
 
+def choose(page: Page, words: str) -> None:
+    """Go down in the list that has the focus. Letters would do as well, unless one is late: then it begins another word."""
+    here = page.locator(":focus")
+    for _ in range(here.locator("option").count()):
+        if here.evaluate("(it) => it.selectedOptions[0].textContent").startswith(words):
+            return
+        page.keyboard.press("ArrowDown")
+    raise AssertionError(f"there is no {words!r}")
+
+
 def test_a_policy_is_written_and_saved_without_a_mouse(somebody: Person) -> None:
     page = somebody.log_in("/#/policies/files")
     page.locator(".editor").wait_for()

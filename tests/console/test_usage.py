@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.console.test_keyboard import choose
 from tests.console_health import used_by
 from tests.console_world import Person, person, serious
 from tests.daemon import DaemonProcess, start
@@ -239,10 +240,10 @@ def test_an_allowance_for_one_person_is_set_with_the_keyboard_alone(somebody: Pe
     page.keyboard.type("2.5")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    page.keyboard.type("each who")
+    choose(page, "each who")
     expect(form.get_by_label("Only for this one")).to_be_visible()
     page.keyboard.press("Tab")
-    page.keyboard.type("each day")
+    choose(page, "each day")
     page.keyboard.press("Tab")
     page.keyboard.type("guest")
     page.keyboard.press("Enter")
