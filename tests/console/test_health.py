@@ -1,13 +1,13 @@
 """The daemon's health in the console: incidents with what was tried, background tasks, how watchful it is, and the doctor."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.console.test_keyboard import choose
 from tests.console_health import NEVER_DONE, incident, task
 from tests.console_quiet import asks_by_itself, open_in_time
 from tests.console_world import Person, person, serious
@@ -19,6 +19,8 @@ requests_per_second = 1000
 mode = "observe_only"
 every_ms = 1000
 """
+# Larger than the number of any process there can be: one that is free now may be given out again at any moment.
+NOBODY = (1 << 22) + 1
 SCRIPT = {"*": [{"text": "Hello."}]}
 
 
@@ -30,9 +32,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 def spoil(daemon: DaemonProcess, name: str) -> Path:
     """A half-written file of a process that is gone: the watchdog sees it at its next look."""
-    process = subprocess.Popen(["true"])
-    process.wait()
-    left = daemon.home / f".{name}.{process.pid}.new"
+    left = daemon.home / f".{name}.{NOBODY}.new"
     left.write_text("half")
     return left
 
@@ -210,7 +210,7 @@ def test_everything_is_done_with_the_keyboard_alone(somebody: Person) -> None:
     # What is not there yet cannot be typed.
     expect(kinds.locator("option", has_text="test.keys")).to_be_attached()
     kinds.focus()
-    page.keyboard.type("test.keys")
+    choose(page, "test.keys")
     expect(tasks(page)).to_have_count(1)
     for name in ("Details", "Hold", "Cancel…"):
         page.keyboard.press("Tab")

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import console_world
 from tests.console.test_keyboard import press, reach
-from tests.console_world import Person, serious
+from tests.console_world import Person, serious, settled
 from tests.daemon import DaemonProcess, start
 from tests.learning_at_work import approved, learned
 
@@ -157,8 +157,7 @@ def test_every_page_fits_a_phone_and_can_be_read_in_light_and_dark(browser: Brow
         page = person.log_in()
         for place in (*places, f"schedules/{made['schedule']['schedule_id']}"):
             page.goto(f"{daemon.url}/#/{place}")
-            expect(page.get_by_role("heading", level=1)).to_be_visible()
-            expect(page.get_by_text("Loading…")).to_have_count(0)
+            settled(page)
             for each in page.locator("main details summary").all():
                 each.click()
             assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, place
