@@ -96,9 +96,12 @@ def test_a_question_is_told_to_who_looks_elsewhere_after_a_click_that_asked_for_
         page.evaluate(TOLD)
         say(page, "write a file one.txt that says: one")
         expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+        expect(page.get_by_role("link", name="Approvals").locator(".count")).to_have_text("1")
         assert page.evaluate("window.told") == [], "nobody asked to be told"
         page.get_by_role("button", name="Deny").click()
         page.get_by_role("link", name="Approvals").click()
+        # The page knows of the first question and of its end: what it tells from here on is about the second.
+        expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
         page.get_by_label("Tell me when Palyra asks").check()
         daemon.post(
             f"/v1/sessions/{daemon.post('/v1/sessions')['session_id']}/messages", {"text": "write a file two.txt that says: two"}

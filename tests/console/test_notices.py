@@ -1,7 +1,9 @@
 """The bell: what was told without asking, on every page, read once for all tabs, and in the browser if somebody wants that."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -99,7 +101,9 @@ def test_what_is_read_in_one_tab_is_read_in_the_other(reader: Person) -> None:
 
 def test_who_looks_elsewhere_is_told_by_the_browser_only_after_asking_for_it(browser: Browser, daemon: DaemonProcess) -> None:
     with console_world.person(browser, daemon, permissions=["notifications"]) as somebody:
-        page = somebody.log_in()
+        # What it would be told while it is not listening yet, it is told later.
+        with somebody.context.expect_event("response", lambda response: urlsplit(response.url).path == "/v1/events"):
+            page = somebody.log_in()
         page.evaluate("navigator.serviceWorker.ready.then(() => true)")
         page.evaluate(ELSEWHERE)
         before = daemon.get("/v1/notices")["unread"]
@@ -137,6 +141,11 @@ def test_the_bell_is_worked_with_the_keyboard_and_closes_behind_nobody(reader: P
 def test_older_ones_are_fetched_when_they_are_looked_for(reader: Person) -> None:
     for number in range(31):
         fail(reader.daemon, f"number {number}")
+    # All of them were told: whatever comes later brings the newest ones back.
+    deadline = time.monotonic() + 60
+    while reader.daemon.get("/v1/notices")["unread"] < 31:
+        assert time.monotonic() < deadline, "not all were told"
+        time.sleep(0.05)  # Another process: there is nothing to wait on but the clock.
     page = reader.log_in()
     bell(page)
     listed = page.get_by_role("dialog", name="Notices").get_by_role("listitem")
