@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.console_world import Person, person, say, serious
+from tests.console_world import Person, person, say, serious, settled
 from tests.daemon import DaemonProcess
 
 PAGES = (
@@ -66,7 +66,7 @@ def test_every_page_is_fit_for_everyone_also_on_a_phone(browser: Browser, daemon
         session = page.url.rpartition("/")[2]
         for name in (*PAGES, f"timeline/{session}"):
             page.goto(f"{daemon.url}/#/{name}")
-            expect(page.get_by_role("heading", level=1).first).to_be_attached()
+            settled(page)
             assert serious(page) == [], name
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
             assert page.evaluate("document.querySelector('main').scrollWidth") <= 360, name

@@ -1,7 +1,7 @@
 """Settings in the console: providers tried before they are used, secrets that go in and never out, the way to tokens."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -45,7 +45,12 @@ def provider() -> Iterator[str]:
 
 
 def everything(home: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    found = []
+    for path in filter(Path.is_file, home.rglob("*")):
+        # The daemon works on: what was there a moment ago may be gone.
+        with suppress(FileNotFoundError):
+            found.append(path.read_bytes())
+    return b"".join(found)
 
 
 def test_a_provider_is_tried_saved_and_answers_after_a_restart(browser: Browser, tmp_path: Path) -> None:
