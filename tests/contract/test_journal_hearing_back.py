@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from palyra.domain.errors import Unavailable
-from palyra.journal import tape
+from palyra.journal import tape, tasks
 from palyra.journal.database import Database, Tx
 from palyra.journal.verify import verify
 from tests.journals import new_id, noting, opened, run
@@ -37,6 +37,21 @@ def test_whatever_a_step_raises_others_are_written_and_hear_of_it(tmp_path: Path
             heads = await db.read(lambda tx: [tape.head(tx, each) for each in (one, two, "never")])
             assert heads == [2, 1, 0]
             assert (await db.read(verify)).ok
+
+    run(scenario())
+
+
+def test_a_defect_in_who_listens_keeps_nobody_waiting(tmp_path: Path) -> None:
+    def fails(told: object) -> None:
+        raise RuntimeError("a defect")
+
+    async def scenario() -> None:
+        async with opened(tmp_path / "j.db") as db:
+            db.on_commit = db.on_signal = db.on_touched = fails
+            together = [db.write(lambda tx: tasks.enqueue(tx, "work")), db.write(noting("one", "a")), db.write(noting("two", "b"))]
+            _, late = await asyncio.wait(together, timeout=20)
+            assert not late
+            assert (await db.read(verify)).entries == 2
 
     run(scenario())
 

@@ -376,24 +376,27 @@ class Database:
     # --- back on the event loop ---
 
     def _settle(self, batch: list[_Job]) -> None:
-        appended = [entry for job in batch for entry in job.appended]
-        if appended:
-            try:
-                self.on_commit(appended)
-            except Exception:
-                # What is durable is durable: whoever waits for it is told, whatever a listener does.
-                log.exception("a listener failed on a commit")
+        if appended := [entry for job in batch for entry in job.appended]:
+            _tell(self.on_commit, appended)
         for job in batch:
             if job.signals:
-                self.on_signal(job.signals)
+                _tell(self.on_signal, job.signals)
             if job.touched:
-                self.on_touched(job.touched)
+                _tell(self.on_touched, job.touched)
             if job.future.done():
                 continue
             if job.error is not None:
                 job.future.set_exception(carried(job.error))
             else:
                 job.future.set_result(job.result)
+
+
+def _tell(listener: Callable[[T], None], what: T) -> None:
+    """What is durable is durable: whoever waits for it is told, whatever a listener does."""
+    try:
+        listener(what)
+    except Exception:
+        log.exception("a listener failed on a commit")
 
 
 def _mark_read(future: asyncio.Future[Any]) -> None:
