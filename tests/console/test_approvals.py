@@ -156,6 +156,7 @@ def test_many_are_denied_at_once_and_a_filter_narrows_them(somebody: Person) -> 
     filter_box.fill("a.txt")
     expect(page.locator(".inbox-list li")).to_have_count(1)
     filter_box.fill("")
+    expect(page.locator(".inbox-list li")).to_have_count(2)
     for each in page.get_by_role("checkbox").all():
         each.check()
     page.get_by_role("button", name="Deny the 2 picked").click()

@@ -1,11 +1,12 @@
 """Chatting in the console as a person does: asking, watching, stopping, attaching, finding again."""
 
 import re
+import time
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.console_world import Person, say, serious
+from tests.console_world import Person, click_and_see, say, serious
 
 DROP = """(name) => {
   const data = new DataTransfer();
@@ -123,8 +124,7 @@ def test_code_can_be_copied(somebody: Person) -> None:
     somebody.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = somebody.log_in()
     say(page, "code")
-    page.locator(".code").get_by_role("button", name="Copy").click()
-    expect(page.locator(".code").get_by_role("button", name="Copied")).to_be_visible()
+    click_and_see(page.locator(".code button"), "Copied")
     assert page.evaluate("navigator.clipboard.readText()") == "print('hi')"
 
 
@@ -268,11 +268,11 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(so
     log = page.get_by_role("log")
     log.focus()
     # What is looked at stays in view while more comes before it: so the beginning is reached by going on.
-    for _ in range(20):
+    deadline = time.monotonic() + 60
+    while not messages.first.inner_text().startswith("code"):
+        assert time.monotonic() < deadline, "the beginning never came"
         log.press("Home")
         page.wait_for_timeout(200)
-        if messages.first.inner_text().startswith("code"):
-            break
     expect(messages.first).to_contain_text("code")
     expect(page.get_by_role("button", name="Load earlier")).to_have_count(0)
     log.press("Home")

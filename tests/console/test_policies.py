@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.console_world import Person, person, say, serious
+from tests.console_world import Person, person, say, serious, settled
 from tests.daemon import DaemonProcess
 
 RULE = (
@@ -125,6 +125,7 @@ def test_the_policy_pages_fit_a_phone(browser: Browser, daemon: DaemonProcess) -
         page = somebody.log_in()
         for view in ("who", "presets", "files", "suggestions", "shadow"):
             page.goto(f"{daemon.url}/#/policies/{view}")
+            settled(page)
             expect(page.get_by_role("heading", name="Policies")).to_be_visible()
             page.locator(".page table, .cards, .editor, .empty, .history").first.wait_for()
             assert serious(page) == [], view
