@@ -134,7 +134,7 @@ class World:
     async def connected(self, name: str, task: "asyncio.Task[None] | None" = None) -> None:
         station = self.daemon.workers.presence.station(name)
         async with asyncio.timeout(40):
-            while station.link is None or station.hello is None:
+            while not station.there or station.hello is None:
                 waiting = asyncio.ensure_future(station.changed.wait())
                 await asyncio.wait([waiting, *([task] if task else [])], return_when=asyncio.FIRST_COMPLETED)
                 waiting.cancel()

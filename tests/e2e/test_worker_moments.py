@@ -12,7 +12,7 @@ import pytest
 from palyra.domain.errors import Unavailable
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.domain.ports import CallContext
-from palyra.domain.workers import PROTOCOL, Assign, Cancel, Down, Hello, Welcome
+from palyra.domain.workers import PROTOCOL, Assign, Cancel, Down, Hello, TakeBack, Welcome
 from palyra.journal import tape, workers
 from palyra.models.scripted import Turn
 from palyra.runtime.workers.crew import Crew
@@ -72,6 +72,55 @@ def test_a_worker_that_comes_back_is_greeted_before_it_is_given_anything(tmp_pat
             assert [type(each) for each in second.posted] == [Welcome, Assign]
             performing.cancel()
             await asyncio.wait([performing])
+            presence.close()
+
+    run_loop(inside())
+
+
+def test_a_worker_that_is_not_greeted_yet_is_not_asked_to_take_anything_back(tmp_path: Path) -> None:
+    """Nothing is said to it before its greeting: whoever asked would wait a minute for the answer to what was never sent."""
+
+    async def inside() -> None:
+        async with opened(tmp_path / "j.db") as db:
+            clock = HeldClock()
+            hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True)
+            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
+            row = await db.read(partial(workers.get, name="attic"))
+            await presence.join(row, Line(), hello)
+            busy, gate = threading.Event(), threading.Event()
+            db.write(lambda tx: (busy.set(), gate.wait(20)))
+            await eventually(busy.is_set, "the store is slow")
+            joining = asyncio.create_task(presence.join(row, Line(), hello))
+            await eventually(lambda: db._jobs.qsize() >= 1, "the worker comes back")
+            async with asyncio.timeout(20):
+                with pytest.raises(Unavailable, match="not connected"):
+                    await Crew(db, clock, presence).take_back("attic", new_id(), (new_id(),), look=True, force=False)
+            gate.set()
+            await joining
+            presence.close()
+
+    run_loop(inside())
+
+
+@pytest.mark.parametrize("how", ["revoked", "not heard any more"])
+def test_who_waits_for_a_worker_that_is_put_out_is_told_at_once(tmp_path: Path, how: str) -> None:
+    async def inside() -> None:
+        async with opened(tmp_path / "j.db") as db:
+            clock, line = HeldClock(), Line()
+            hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True)
+            presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
+            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
+            await presence.join(await db.read(partial(workers.get, name="attic")), line, hello)
+            taking = asyncio.create_task(Crew(db, clock, presence).take_back("attic", new_id(), (), look=True, force=False))
+            await eventually(lambda: isinstance(line.posted[-1], TakeBack), "it is asked")
+            if how == "revoked":
+                await presence.drop("attic")
+            else:
+                await eventually(lambda: clock.next_ms > 0, "its lease is watched")
+                clock.advance(60_000)
+            with pytest.raises(Unavailable, match="is away"):
+                await asyncio.wait_for(taking, 20)
             presence.close()
 
     run_loop(inside())

@@ -197,7 +197,7 @@ class Crew:
     async def take_back(self, worker: str, session_id: str, calls: tuple[str, ...], *, look: bool, force: bool) -> TookBack:
         """Have a worker put back what calls changed there that are over. Raises a PalyraError if it cannot be asked."""
         station = self._presence.station(worker)
-        if station.link is None or station.hello is None:
+        if not station.there or station.hello is None:
             raise Unavailable(f"the worker {worker} is not connected")
         if not station.hello.undoes:
             raise Unavailable(f"the worker {worker} keeps nothing to undo with: install the same palyra there")

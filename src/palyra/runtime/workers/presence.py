@@ -188,10 +188,7 @@ class Presence:
             return
         station.link = None
         self.on_change()
-        waited: list[asyncio.Future[Any]] = [*station.rolling.values(), *station.taking.values()]
-        for answer in waited:
-            if not answer.done():
-                answer.set_exception(Unavailable(f"the worker {station.name} is away"))
+        _answers_nothing(station)
         if station.leaving and not station.held and station.present and not self.halting:
             station.present = False
             left = WorkerLeft(worker=station.name, why="closed")
@@ -203,6 +200,7 @@ class Presence:
         if station.link is not None:
             station.link.close()
             station.link = None
+            _answers_nothing(station)
         station.draining = False
         await self.lose(station, list(station.held.values()), "revoked")
 
@@ -228,6 +226,7 @@ class Presence:
             station.link.close()
             station.link = None
             self.on_change()
+            _answers_nothing(station)
         await self.lose(station, list(station.held.values()), "lost")
 
     async def lose(self, station: Station, calls: Sequence[Held], why: LeftBecause) -> None:
@@ -258,3 +257,11 @@ class Presence:
             if not held.done.done():
                 held.done.set_exception(InDoubt())
         station.tell()
+
+
+def _answers_nothing(station: Station) -> None:
+    """Its link is gone: whoever waits for an answer on it is told."""
+    waited: list[asyncio.Future[Any]] = [*station.rolling.values(), *station.taking.values()]
+    for answer in waited:
+        if not answer.done():
+            answer.set_exception(Unavailable(f"the worker {station.name} is away"))
