@@ -356,19 +356,23 @@ def test_what_is_said_right_after_a_stop_is_done(tmp_path: Path) -> None:
 def test_stop_also_drops_what_came_before_it_and_was_not_looked_at_yet(tmp_path: Path) -> None:
     async def scene() -> None:
         model = Echo()
-        async with chat(tmp_path, model) as talk:
+        async with chat(tmp_path, model, quiet_ms=300) as talk:
             await talk.pair("anna")
             # All of it is stored at once, and a STOP is looked at first.
             with held_writer(talk.daemon) as writer:
                 taking = []
-                for text in ("one", "two", "three", "stop"):
+                for text in ("one", "two", "three", "stop", "go on"):
                     said = Inbound(native_id=text, conversation="dm-anna", sender=Sender("anna"), text=text, is_direct=True)
                     taking.append(asyncio.create_task(talk.daemon.channels.intake.take("chat", said)))
-                await writer.handed_over(4)
+                await writer.handed_over(5)
             await asyncio.gather(*taking)
             assert await settled(talk, "stop") == "answered"
             assert [await settled(talk, each) for each in ("one", "two", "three")] == ["failed"] * 3
-            assert model.requests == []
+            # What comes after it is done, and alone.
+            assert await settled(talk, "go on") == "answered"
+            (answer,) = [text for text in talk.texts("dm-anna") if text.startswith("echo")]
+            assert "go on" in answer
+            assert not any(text in answer for text in ("one\n", "two", "three"))
 
     run(scene)
 

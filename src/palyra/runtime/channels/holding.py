@@ -100,16 +100,6 @@ class Holding:
         if _group(message) in self._held:
             self._release(_group(message))
 
-    def drop(self, connector: str, sender: str) -> None:
-        """A STOP follows: what the sender said and nobody has begun is not begun. That their rows say so is for the caller."""
-        for group in [each for each in self._held if each[0] == connector and each[3] == sender]:
-            held = self._held.pop(group)
-            if held.timer is not None:
-                held.timer.cancel()
-        for (of, key), waiting in list(self._waiting.items()):
-            if of == connector:
-                self._waiting[of, key] = [each for each in waiting if each.messages[0].sender != sender]
-
     def _offer(self, connector: str, held: _Held) -> None:
         """A conversation that has a place already needs none more; another one waits its turn."""
         key = held.who.session_key

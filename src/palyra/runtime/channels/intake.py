@@ -238,15 +238,13 @@ class Intake:
     async def _command(self, message: Message, who: Who) -> None:
         names = (*self._book.rules(message.connector).names, *self.connections.called(message.connector))
         command = parse(message.inbound, names) or Command("help")
-        if command.name == "stop":
-            self.holding.drop(message.connector, message.sender)
-        else:
+        if command.name != "stop":
             # What the same person sent before it belongs before it.
             self.holding.flush(message)
 
         async def act() -> None:
             if command.name == "stop":
-                # Before runs are looked for: what is just being given to the agent is either one of them by now or is not taken.
+                # Before runs are looked for: what is held, or just being given to the agent, is one of them by now or is not taken.
                 await self._db.write(partial(_stop_held, stop=message))
             said = await self._commands.run(command, message, who)
 

@@ -107,7 +107,8 @@ class Submitting:
         except Unavailable:
             raise
         except _Stopped:
-            return False
+            left = await self._db.read(partial(_not_stopped, messages=messages))
+            return await self.submit(left, who) if left else False
         except PalyraError as error:
             await self._fail(messages, error)
         except Exception as error:
@@ -330,6 +331,10 @@ class Submitting:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=2.0)
+
+
+def _not_stopped(tx: Tx, messages: list[Message]) -> list[Message]:
+    return [each for each in messages if channels.get(tx, each.message_id).state != "failed"]
 
 
 def _pending(message: Message, who: Who, session_id: str) -> Pending:
