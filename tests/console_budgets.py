@@ -61,7 +61,8 @@ def deltas() -> list[str]:
 def stream(page: Page) -> None:
     """Say `stream`, which the script answers with `deltas()`, and wait until it is done."""
     say(page, "stream")
-    page.locator(".meter .badge").get_by_text("working").wait_for()
+    # By then it is this run that is shown, whether it still works or is done already.
+    page.get_by_role("article", name="You").last.get_by_text("stream").wait_for()
     page.locator(".meter .badge").get_by_text("done").wait_for(timeout=_LONGEST_S * 1000)
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, expect
 from tests import console_budgets
 from tests.console_world import person
 from tests.daemon import DaemonProcess, start
+from tests.escapes.world import patience
 
 LONGEST_TASK_MS = 60
 
@@ -22,7 +23,9 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 def test_the_first_load_is_small_and_soon_drawn(browser: Browser, daemon: DaemonProcess) -> None:
     assert console_budgets.first_load() <= 150_000
     with person(browser, daemon) as somebody:
-        assert min(console_budgets.first_paint(somebody) for _ in range(3)) <= 1_000
+        slow = patience()
+        painted = min(console_budgets.first_paint(somebody) for _ in range(3))
+        assert painted <= 1_000 * max(slow, patience())
 
 
 def test_five_thousand_deltas_are_streamed_without_a_stutter(browser: Browser, daemon: DaemonProcess) -> None:
@@ -55,6 +58,7 @@ def test_a_long_tape_is_scrolled_without_a_stutter_in_chat_and_timeline(browser:
         assert page.get_by_role("article").count() < 100
 
 
+@pytest.mark.timeout(400)
 def test_memory_stays_flat_however_many_runs_there_are(browser: Browser, daemon: DaemonProcess) -> None:
     session = console_budgets.long_tape(daemon, 1_000)
     daemon.post(f"/v1/sessions/{session}/reset")
