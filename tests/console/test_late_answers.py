@@ -11,7 +11,7 @@ from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.console_quiet import open_in_time
 from tests.console_scenes import asked
-from tests.console_world import Person, say
+from tests.console_world import Person, say, settled
 from tests.daemon import DaemonProcess, start
 
 SCRIPT = {
@@ -119,6 +119,22 @@ def test_what_is_written_while_a_file_is_under_way_stays(somebody: Person) -> No
     first.let_go()
     expect(attached).to_have_count(2)
     expect(box).to_have_value("look at both")
+
+
+def test_what_was_found_for_other_words_is_not_shown_for_these(somebody: Person) -> None:
+    page = somebody.log_in()
+    old = {"session_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "seq": 1, "time_ms": 1, "title": "of before", "snippet": "of before"}
+    first = Held(page, "/v1/sessions/search", {"found": [old]})
+    box = page.get_by_role("searchbox", name="Search sessions")
+    with page.expect_request("**/v1/sessions/search?q=before"):
+        box.fill("before")
+    with page.expect_response("**/v1/sessions/search?q=nobody%20said%20this"):
+        box.fill("nobody said this")
+    expect(page.get_by_text("Nothing found. Try other words.")).to_be_visible()
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("q=before")):
+        first.let_go()
+    settled(page)
+    expect(page.get_by_role("navigation", name="Sessions")).not_to_contain_text("of before")
 
 
 def fail(daemon: DaemonProcess, name: str) -> None:

@@ -74,10 +74,17 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
 
   useEffect(() => {
     if (!conversation || !/(^|\s)@(file|folder|diff|staged|url|memory|run)\b/.test(draft.text)) return setPreview(undefined);
+    let stale = false;
     const timer = setTimeout(() => {
-      void post<ReferencesPreview>(`/v1/sessions/${conversation.id}/references/preview`, { text: draft.text }).then(setPreview, () => setPreview(undefined));
+      void post<ReferencesPreview>(`/v1/sessions/${conversation.id}/references/preview`, { text: draft.text }).then(
+        (found) => { if (!stale) setPreview(found); },
+        () => { if (!stale) setPreview(undefined); },
+      );
     }, LOOK_MS);
-    return () => clearTimeout(timer);
+    return () => {
+      stale = true;
+      clearTimeout(timer);
+    };
   }, [draft.text, conversation]);
 
   useEffect(() => {

@@ -39,10 +39,17 @@ function SessionList({ current }: { current: string }): VNode {
   useEffect(() => {
     setError("");
     if (!query.trim()) return setFound(undefined);
+    let stale = false;
     const timer = setTimeout(() => {
-      void get<SaidPage>(`/v1/sessions/search?q=${encodeURIComponent(query.trim().slice(0, 500))}`).then((page) => setFound(page.found), (failure: unknown) => setError(wordsOf(failure)));
+      void get<SaidPage>(`/v1/sessions/search?q=${encodeURIComponent(query.trim().slice(0, 500))}`).then(
+        (page) => { if (!stale) setFound(page.found); },
+        (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
+      );
     }, SEARCH_MS);
-    return () => clearTimeout(timer);
+    return () => {
+      stale = true;
+      clearTimeout(timer);
+    };
   }, [query]);
   const lowered = query.trim().toLowerCase();
   const named = sessions.value.filter((each) => !lowered || (each.title ?? "").toLowerCase().includes(lowered));

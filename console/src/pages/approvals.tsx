@@ -145,7 +145,12 @@ function Answered(): VNode {
   const [error, setError] = useState("");
   const changed = lastEntry.value?.kind === "approval.resolved" ? lastEntry.value.position : 0;
   useEffect(() => {
-    void get<ApprovalPage>(`/v1/approvals?pending=false&limit=${OLDER}`).then((page) => { setRows(page.approvals); setNext(page.next); }, (failure: unknown) => setError(wordsOf(failure)));
+    let stale = false;
+    void get<ApprovalPage>(`/v1/approvals?pending=false&limit=${OLDER}`).then(
+      (page) => { if (!stale) { setRows(page.approvals); setNext(page.next); } },
+      (failure: unknown) => { if (!stale) setError(wordsOf(failure)); },
+    );
+    return () => { stale = true; };
   }, [changed]);
   const older = () => void get<ApprovalPage>(`/v1/approvals?pending=false&limit=${OLDER}&before=${next}`).then((page) => { setRows([...(rows ?? []), ...page.approvals]); setNext(page.next); }, (failure: unknown) => setError(wordsOf(failure)));
   const shown = rows?.filter(fits);
