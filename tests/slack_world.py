@@ -128,7 +128,7 @@ async def serving(fake: FakeSlack, door: RecordingDoor) -> AsyncIterator[tuple[C
         yield connector, task
     finally:
         task.cancel()
-        await asyncio.wait([task], timeout=5)
+        await asyncio.wait([task], timeout=30)
 
 
 def texts(door: RecordingDoor) -> list[str]:

@@ -44,7 +44,7 @@ async def serving(fake: FakeDiscord, door: RecordingDoor) -> AsyncIterator[tuple
         yield connector, task
     finally:
         task.cancel()
-        await asyncio.wait([task], timeout=5)
+        await asyncio.wait([task], timeout=30)
 
 
 async def resumable(door: RecordingDoor) -> None:

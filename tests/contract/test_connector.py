@@ -48,7 +48,7 @@ class Stage:
     async def close(self) -> None:
         if self.serving is not None:
             self.serving.cancel()
-            await asyncio.wait([self.serving], timeout=5)
+            await asyncio.wait([self.serving], timeout=30)
 
 
 @pytest.fixture(params=sorted(WORLDS))
