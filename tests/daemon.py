@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -158,7 +159,12 @@ class DaemonProcess:
     def restart(self, *, port: int = 0) -> None:
         """Start again on the same home, after `kill` or `stop`; the port is another one, unless one is given."""
         assert self.process.poll() is not None, "the daemon still runs"
-        again = launch(self.home, self.workspace, port=port)
+        with socket.socket() as kept:
+            if port:
+                # Nobody else is given it until the daemon has it, which may share it as long as nobody listens.
+                kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                kept.bind(("127.0.0.1", port))
+            again = launch(self.home, self.workspace, port=port)
         self.process, self.url, self.token, self.output = again.process, again.url, again.token, again.output
 
 
