@@ -86,7 +86,7 @@ def test_answers_are_as_documented(
     def ask(case: Any, real: bool) -> None:
         if mode is GenerationMode.POSITIVE and real:
             case.path_parameters = {**case.path_parameters, **{name: known[name] for name in case.path_parameters if name in known}}
-        response = case.call(headers={"Authorization": f"Bearer {served.token}"}, allow_redirects=False, timeout=20)
+        response = case.call(headers={"Authorization": f"Bearer {served.token}"}, allow_redirects=False, timeout=60)
         case.validate_response(response, checks=checks)
 
     ask()
