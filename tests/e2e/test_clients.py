@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +182,42 @@ console.log(JSON.stringify(seen));
     everything = [entry.seq for entry in client.list_entries(session_id, limit=500).entries]
     assert seen == [everything] * 3
     assert everything == list(range(1, len(everything) + 1))
+
+
+@pytest.mark.parametrize("awaiting", [False, True])
+def test_a_daemon_whose_store_is_away_for_a_moment_is_watched_on(served: DaemonProcess, awaiting: bool) -> None:
+    session_id, entries = served.run("hi")
+    last = entries[-1]
+    away = b'{"error": {"code": "unavailable", "message": "the store is away", "retryable": true, "details": {}}}'
+    stream = f"id: {last['seq']}\nevent: entry\ndata: {json.dumps(last)}\n\n".encode()
+    answers = iter([(503, "application/json", away), (200, "text/event-stream", stream)])
+
+    class Daemon(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, kind, body = next(answers)
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    async def awaited(url: str) -> list[int]:
+        async with AsyncClient(url, "t") as palyra:
+            return [item.seq async for item in palyra.watch(session_id, until=last["run_id"]) if isinstance(item, Entry)]
+
+    with HTTPServer(("127.0.0.1", 0), Daemon) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        if awaiting:
+            seen = asyncio.run(awaited(url))
+        else:
+            watched = Client(url, "t").watch(session_id, until=last["run_id"])
+            seen = [item.seq for item in watched if isinstance(item, Entry)]
+        server.shutdown()
+    assert seen == [last["seq"]]
 
 
 def test_what_is_generated_is_up_to_date() -> None:

@@ -10,11 +10,11 @@ import msgspec
 
 from palyra.client.async_verbs import AsyncVerbs
 from palyra.client.calling import address, read
-from palyra.client.discovery import Endpoint, Unreachable
+from palyra.client.discovery import Endpoint
 from palyra.client.http import Message, check, headers_for, parse, trust, unreachable, with_query
 from palyra.client.stream import answer_of, decode, ends
 from palyra.client.sync import Answered, finder
-from palyra.domain.errors import LimitExceeded
+from palyra.domain.errors import LimitExceeded, Unavailable
 from palyra.domain.events import Entry, LiveEvent
 
 _ANSWER = aiohttp.ClientTimeout(total=60, connect=5)
@@ -91,7 +91,7 @@ class AsyncClient(AsyncVerbs):
                         yield item
                         if until and ends(item, until):
                             return
-            except (Unreachable, LimitExceeded):
+            except (Unavailable, LimitExceeded):
                 if patience_s is not None and waited >= patience_s:
                     raise
             await asyncio.sleep(wait)

@@ -171,8 +171,9 @@ class Api:
     ) -> Iterator[Message | Link]:
         """Events behind a cursor for ever: no gap and no duplicate, however often the connection breaks.
 
-        `patience_s` is how long to try while nobody answers; None is until `stopped`. With an `overlap`, events that we have
-        are asked for again: when one of them comes we know that the daemon listens for us, and only then is the link up.
+        `patience_s` is how long to try while nobody answers, or only that it cannot now; None is until `stopped`. With an
+        `overlap`, events that we have are asked for again: when one of them comes we know that the daemon listens for us, and
+        only then is the link up.
         """
         cursor, waited, wait = after, 0.0, _FIRST_WAIT_S
         while not stopped.is_set():
@@ -186,7 +187,7 @@ class Api:
                         cursor = int(message.id) if message.id else cursor
                         yield message
                 why = "the connection ended"
-            except (Unreachable, errors.LimitExceeded) as error:
+            except (errors.Unavailable, errors.LimitExceeded) as error:
                 why = error.message
                 if patience_s is not None and waited >= patience_s:
                     raise
