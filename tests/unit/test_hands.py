@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from palyra.domain.errors import Unavailable
 from palyra.domain.hands import Hands
 from tests.faults import eventually
 
@@ -118,6 +119,24 @@ def test_closing_finishes_what_was_given() -> None:
 
     asyncio.run(run())
     assert sorted(done) == list(range(50))
+
+
+def test_a_thread_that_asks_after_the_end_is_turned_away() -> None:
+    hands = Hands("test", least=1, most=2)
+    assert hands.ask(lambda: 1) == 1
+    hands.close()
+    found: list[object] = []
+
+    def late() -> None:
+        try:
+            found.append(hands.ask(lambda: 2))
+        except Unavailable as error:
+            found.append(error)
+
+    asking = threading.Thread(target=late, daemon=True)
+    asking.start()
+    asking.join(20)
+    assert [type(each) for each in found] == [Unavailable]
 
 
 def test_a_forked_child_has_hands_of_its_own() -> None:

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakMethod, ref
 
 from palyra.domain import processors
+from palyra.domain.errors import Unavailable
 
 T = TypeVar("T")
 
@@ -99,6 +100,7 @@ class Hands:
         # Which loop looks again in a moment. One that has ended does not, and keeps no other from it.
         self._watching: ref[asyncio.AbstractEventLoop] | None = None
         self._growing = threading.Lock()
+        self._closed = False
 
     def do(self, job: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
         """Run it on a thread. Cancelling the future drops a job that has not begun, and one that has goes on unheard."""
@@ -119,8 +121,10 @@ class Hands:
         """The same for a caller on another thread, who waits; never for one on the event loop."""
         future: Future[T] = Future()
         self._jobs.put((job, arguments, future, _DIRECT))
+        if self._closed:
+            self._turn_away()
         # There may be no event loop to look again later, so whoever has to wait brings a thread.
-        if len(self._threads) < self._least or self._jobs.qsize():
+        elif len(self._threads) < self._least or self._jobs.qsize():
             self._more()
         return future.result()
 
@@ -162,9 +166,23 @@ class Hands:
 
     def close(self) -> None:
         """Finish what was given, then end the threads. Waits for them, so call it off the event loop."""
+        self._closed = True
         self._jobs.put(None)
+        self._turn_away()
+
+    def _turn_away(self) -> None:
+        """Once the threads have ended: whoever came behind the end would wait for ever."""
         for thread in self._threads:
-            thread.join()
+            if thread is not threading.current_thread():
+                thread.join()
+        with suppress(Empty):
+            while True:
+                given = self._jobs.get_nowait()
+                if given is not None:
+                    _, _, future, mail = given
+                    mail.put(future, None, Unavailable("it has ended: the daemon is shutting down"))
+        # For a thread that is only just starting.
+        self._jobs.put(None)
 
 
 # For short blocking work of any kind: files, paths, previews.
