@@ -47,7 +47,19 @@ def test_the_client_conforms(tmp_path: Path, scenario: str) -> None:
         pytest.fail("the MCP conformance suite is not installed: run `python scripts/conformance.py`, and see what it says")
     command = f"{sys.executable} {Path(__file__).resolve()}"
     suite = subprocess.run(
-        [conformance.node(), conformance.SUITE, "client", "--command", command, "--scenario", scenario, "-o", str(tmp_path)],
+        [
+            conformance.node(),
+            conformance.SUITE,
+            "client",
+            "--command",
+            command,
+            "--scenario",
+            scenario,
+            "-o",
+            str(tmp_path),
+            "--timeout",
+            "80000",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -67,7 +79,7 @@ async def _main(url: str) -> None:
         servers = Servers([config], KnownFiles(Path(folder)), Path(folder), pace=Pace(first_s=0.2))
         await servers.start()
         try:
-            async with asyncio.timeout(25):
+            async with asyncio.timeout(75):
                 while not servers.status()[0].starts:  # noqa: ASYNC110 - the suite's server answers when it likes
                     await asyncio.sleep(0.02)
                 for each in servers.pending():
