@@ -20,6 +20,10 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encodi
 TAKEN = b"id: here\ndata:\n\n"
 ANSWER = b'data: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n\n'
 ASKED = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
+HELLO = b'{"jsonrpc": "2.0", "id": 0, "method": "initialize"}\n'
+GREETING = b'{"jsonrpc":"2.0","id":0,"result":{}}'
+GREETED = b"HTTP/1.1 200 OK\r\nMcp-Session-Id: s\r\nContent-Length: %d\r\n\r\n%b" % (len(GREETING), GREETING)
+FORGOTTEN = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"
 
 
 def chunk(data: bytes) -> bytes:
@@ -48,12 +52,13 @@ def daemon(*answers: bytes | Callable[[], bytes]) -> Iterator[tuple[Api, list[by
         serving.join(20)
 
 
-def told(api: Api) -> Any:
-    """The one line that whoever asks is given."""
+def told(api: Api, asked: bytes = ASKED) -> Any:
+    """The last line that whoever asks is given: one for each question."""
     out = io.BytesIO()
-    Bridge(api, out).run(io.BytesIO(ASKED))
-    (line,) = out.getvalue().splitlines()
-    return json.loads(line)
+    Bridge(api, out).run(io.BytesIO(asked))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == asked.count(b"\n")
+    return json.loads(lines[-1])
 
 
 def test_a_stream_that_is_cut_off_in_the_middle_of_a_piece_is_taken_up_where_it_was() -> None:
@@ -86,3 +91,11 @@ def test_a_daemon_that_goes_away_late_is_waited_for_as_long_as_one_that_does_so_
     # The second connection is one that nobody answers.
     with daemon(an_hour_later, b"", STREAM + chunk(ANSWER) + chunk(b"")) as (api, _):
         assert told(api)["result"] == {"tools": []}
+
+
+@pytest.mark.parametrize("away", [b"", GREETED[:-5]], ids=["nobody", "half a greeting"])
+def test_a_daemon_that_goes_away_again_while_it_is_greeted_anew_is_waited_for(away: bytes) -> None:
+    broken, whole = STREAM + chunk(TAKEN), STREAM + chunk(ANSWER) + chunk(b"")
+    with daemon(GREETED, broken, FORGOTTEN, away, GREETED, whole) as (api, heard):
+        assert told(api, HELLO + ASKED)["result"] == {"tools": []}
+    assert b"Last-Event-ID: here" in heard[-1]

@@ -25,7 +25,7 @@ _MOST_AT_ONCE = 32
 # For so long a daemon that is away is waited for, from when it was last heard.
 _PATIENCE_S = 30.0
 _WAIT_S = 0.2
-_LAST_ANSWERS_S = 5.0
+_LAST_ANSWERS_S = 20.0
 _BROKEN = (OSError, http.client.HTTPException)
 PARSE_ERROR, INVALID_REQUEST, SERVER_ERROR = -32700, -32600, -32000
 
@@ -115,10 +115,12 @@ class Bridge:
             self._running.pop(key, None)
 
     def _exchanged(self, line: bytes, message: dict[str, Any], stopped: Stopped) -> None:
-        cursor, until = "", 0.0
+        cursor, until, forgotten = "", 0.0, ""
         while not stopped.is_set():
-            session = self._session
             try:
+                if forgotten:
+                    self._greet_again(forgotten)
+                session, forgotten = self._session, ""
                 cursor, done = self._once(line, message, cursor, stopped)
                 if done:
                     return
@@ -126,7 +128,7 @@ class Bridge:
                     raise Unavailable("the daemon went away before it had answered: look whether it was done, or ask again")
                 until = time.monotonic() + _PATIENCE_S
             except _Gone:
-                self._greet_again(session)
+                forgotten = session
             except Unavailable:
                 # Sent before and not answered: only what the daemon can take up again is asked for again.
                 if not cursor or time.monotonic() > until:
@@ -144,10 +146,7 @@ class Bridge:
                 return "", True
             if response.status == 200 and response.headers.get_content_type() == "text/event-stream":
                 return self._events(response, cursor)
-            try:
-                body = response.read()
-            except _BROKEN as error:
-                raise Unavailable("the daemon went away in the middle of its answer: ask again") from error
+            body = _whole(response)
             if response.status == 404 and self._session and message.get("method") != "initialize" and b'"jsonrpc"' not in body:
                 raise _Gone
             if message.get("method") == "initialize" and response.status == 200:
@@ -188,8 +187,8 @@ class Bridge:
             if self._session != session:
                 return
             with self._api.open(_PATH, accept=_ACCEPT, data=self._hello) as response:
+                _whole(response)
                 self._session = response.headers.get(_SESSION, "")
-                response.read()
 
     # --- going out ----------------------------------------------------------------------------------------------------
 
@@ -215,3 +214,10 @@ class Bridge:
         with self._writing:
             self._out.write(line + b"\n")
             self._out.flush()
+
+
+def _whole(response: Any) -> bytes:
+    try:
+        return bytes(response.read())
+    except _BROKEN as error:
+        raise Unavailable("the daemon went away in the middle of its answer: ask again") from error
