@@ -78,6 +78,20 @@ def test_a_token_is_made_and_taken_back_without_a_mouse(somebody: Person) -> Non
     expect(row).to_have_count(0)
 
 
+def test_whoever_moved_on_to_the_yes_stays_there_while_the_page_is_drawn_anew(somebody: Person) -> None:
+    somebody.daemon.post("/v1/tokens", {"name": "mine", "scope": "viewer"})
+    page = somebody.log_in("/#/connections/tokens")
+    rows = page.get_by_role("table", name="Tokens").get_by_role("row")
+    mine = rows.filter(has_text="mine")
+    mine.get_by_role("button", name="Take back…").focus()
+    page.keyboard.press("Enter")
+    expect(mine.get_by_role("button", name="Leave it")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    somebody.daemon.post("/v1/tokens", {"name": "another", "scope": "viewer"})
+    expect(rows.filter(has_text="another")).to_be_visible()
+    expect(mine.get_by_role("button", name="Take it back")).to_be_focused()
+
+
 def test_on_a_phone_the_other_pages_lie_behind_more_and_escape_closes_it(somebody: Person) -> None:
     page = somebody.log_in()
     page.set_viewport_size({"width": 360, "height": 740})

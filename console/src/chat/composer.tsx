@@ -119,6 +119,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
     // What is typed from here on is the next message, which waits for this one.
     change(key, NOTHING);
     mode.value = "followup";
+    box.current?.focus();
     before.current = before.current.then(() => deliver(how));
   };
 
@@ -145,7 +146,6 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
       setError(wordsOf(failure));
     }
     setSending(false);
-    box.current?.focus();
   };
 
   const take = (name: string) => {

@@ -110,6 +110,11 @@ export function later(load: () => Promise<() => VNode>): () => VNode {
   };
 }
 
+/** One function for all: with another one for each drawing, whoever has moved on would be taken back whenever the page is drawn anew. */
+function focused(it: HTMLElement | null): void {
+  it?.focus();
+}
+
 /** Something that is done after a second, deliberate click: what it does is said before. */
 export function Sure({ words, question, yes, onYes, tone = "no", disabled = false }: {
   words: string;
@@ -125,7 +130,7 @@ export function Sure({ words, question, yes, onYes, tone = "no", disabled = fals
     <div class="sure" role="group" aria-label={words}>
       <span>{question}</span>
       <button type="button" class={tone} disabled={disabled} onClick={() => { ask(false); onYes(); }}>{yes}</button>
-      <button type="button" class="quiet" ref={(it) => it?.focus()} onClick={() => ask(false)}>Leave it</button>
+      <button type="button" class="quiet" ref={focused} onClick={() => ask(false)}>Leave it</button>
     </div>
   );
 }
