@@ -26,6 +26,8 @@ from urllib.parse import quote
 import aiohttp
 from scripts import synapse
 
+from tests import ports
+
 START_S = 60.0
 SECRET = "for tests"
 _numbers = count(1)
@@ -83,7 +85,7 @@ def homeserver() -> Homeserver:
     if not _running:
         assert synapse.READY.exists(), "Synapse is not installed: python scripts/synapse.py (or make test) does it"
         folder = Path(tempfile.mkdtemp(prefix="synapse-"))
-        made = Homeserver(folder, _free_port())
+        made = Homeserver(folder, ports.free())
         _configure(made)
         atexit.register(_end, made)
         _running.append(made)
@@ -95,13 +97,6 @@ def homeserver() -> Homeserver:
 def _end(made: Homeserver) -> None:
     made.kill()
     shutil.rmtree(made.folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def _configure(made: Homeserver) -> None:

@@ -6,7 +6,6 @@ what is posted, edited, marked, uploaded and read back is by its lights.
 
 import asyncio
 import json
-import socket
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from scripts import slack_emulator
 from slack_sdk.web.async_client import AsyncWebClient
 
 from palyra.channels.contract import OutFile, Outgoing
+from tests import ports
 from tests.connectors import RecordingDoor
 from tests.slack_fake import TOKEN, FakeSlack, asked_of, open_at
 from tests.slack_world import heard, serving
@@ -56,8 +56,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     channels = [{"name": name} for name in ("said-once", "missed", "the-rest")]
     tokens = {TOKEN: {"login": "palyra", "scopes": []}, ANNA: {"login": "anna", "scopes": []}}
     (folder / "seed.json").write_text(json.dumps({"tokens": tokens, "slack": {"users": users, "channels": channels}}))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = ports.free()
     url = f"http://127.0.0.1:{port}"
     asked = ["start", "--service", "slack", "--port", str(port), "--base-url", url, "--seed", str(folder / "seed.json")]
     command = [slack_emulator.node(), str(slack_emulator.PROGRAM), *asked]
