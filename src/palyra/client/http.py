@@ -151,7 +151,11 @@ class Api:
                     check(response.status, response.read())
             except _BROKEN as error:
                 raise unreachable(endpoint, error) from error
-            yield response
+            try:
+                yield response
+            except http.client.HTTPException as error:
+                # It was cut off while it was read. Other errors may be the caller's own, such as those of a pipe it writes to.
+                raise unreachable(endpoint, error) from error
         finally:
             connection.close()
 
