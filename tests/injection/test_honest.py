@@ -9,6 +9,9 @@ from tests.injection.attacks import PRESETS
 from tests.injection.honest import Done, do_all
 from tests.material import ROOT
 
+# Everything is done once, before the first of them.
+pytestmark = pytest.mark.timeout(400)
+
 
 @pytest.fixture(scope="module")
 def done() -> dict[str, Done]:
