@@ -198,6 +198,7 @@ def test_a_daemon_without_its_key_starts_and_says_that_the_vault_is_locked(tmp_p
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(300)
 def test_the_command_line_takes_values_from_a_pipe_and_never_shows_them(served: DaemonProcess) -> None:
     value = made_up()
     ran = [

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.daemon import DaemonProcess, start
 
 CONFIG = '[rehearsal]\ntools = true\n[memory]\nembeddings = false\n[workers]\nlisten = "127.0.0.1:{port}"\n'
@@ -61,6 +63,7 @@ def ended(daemon: DaemonProcess, session_id: str, submitted: dict[str, Any]) -> 
     return [data["kind"] for _, event, data in daemon.events(path) if event == "entry"]
 
 
+@pytest.mark.timeout(300)
 def test_a_daemon_that_is_killed_takes_up_what_its_worker_went_on_with(tmp_path: Path) -> None:
     policies = tmp_path / "home" / "policies"
     policies.mkdir(parents=True)
