@@ -16,7 +16,8 @@ from tests.learning_at_work import approved, learned, script
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     folder: Path = tmp_path_factory.mktemp("learning")
-    config = "[limits]\nrequests_per_second = 1000\n[memory]\nembeddings = false\n"
+    # What is said is read when the test says so, and not in between by itself: who reads it second finds nothing new.
+    config = "[limits]\nrequests_per_second = 1000\n[memory]\nembeddings = false\n[learning]\nenabled = false\n"
     with start(folder, config=config, script=script()) as running:
         yield running
 
