@@ -41,6 +41,10 @@ _NEVER = 1 << 60
 _ALL_OF_THEM = 1 << 53
 
 
+class _EndedBefore(Exception):
+    """The loop wants to write what the recorded one did not come to: a clock or a person had ended the run."""
+
+
 class Loop(asyncio.SelectorEventLoop):
     """An event loop whose clock can be put forward."""
 
@@ -204,7 +208,8 @@ class Director:
             elif unit is not None and self._is_due(unit):
                 await self._do(unit)
             elif self._steps and not restarting and (unit is None or unit.how == "time"):
-                await self._pass_on(*self._steps.popleft())
+                if not await self._pass_on(*self._steps.popleft(), ending=unit) and unit is not None:
+                    await self._do(unit)
             elif not await self._something_new():
                 self._stands_still()
 
@@ -244,14 +249,19 @@ class Director:
             seq=entry.seq, recorded=Side(entry.kind), hint="the replay does not come to this entry: it stands still before it"
         )
 
-    async def _pass_on(self, step: Callable[[Tx], Any], future: "asyncio.Future[Any]") -> None:
-        """Let a step of the loop be written, at the time at which it was."""
+    async def _pass_on(self, step: Callable[[Tx], Any], future: "asyncio.Future[Any]", ending: Unit | None = None) -> bool:
+        """Let a step of the loop be written, at the time at which it was. False: a run was ended before it came to this."""
         if future.cancelled():
-            return  # Whoever wanted this was stopped first.
+            return True  # Whoever wanted this was stopped first.
+        if self._doing is not None:
+            ending = self._doing[0]
+        ends = ending is not None and ending.how in ("time", "cancel")
 
         def timed(tx: Tx) -> Any:
             tx.now_ms = self.now_ms
             result = step(tx)
+            if ends and any(entry.tape == self._session_id and self._compared(entry) is not None for entry in tx.appended):
+                raise _EndedBefore
             for entry in tx.appended:
                 used = based_on(entry.event)
                 if used and self._last_use.get(used, 0) <= entry.seq:
@@ -260,6 +270,9 @@ class Director:
 
         try:
             result = await self._db.write(timed)
+        except _EndedBefore:
+            # Nothing of it stays, and nobody hears of it: whoever wanted it is being stopped.
+            return False
         except Exception as error:  # noqa: BLE001  it is the loop's to deal with, as it was then
             if not future.done():
                 future.set_exception(error)
@@ -267,6 +280,7 @@ class Director:
         else:
             if not future.done():
                 future.set_result(result)
+        return True
 
     def _start(self) -> Runtime:
         assert self.renew is not None
