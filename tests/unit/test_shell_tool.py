@@ -1,6 +1,7 @@
 """`shell.run` as the flow sees it: what a decision is about, what a person sees, what comes back."""
 
 import asyncio
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -310,6 +311,18 @@ def test_a_flooding_job_keeps_only_its_end(shell: Shell) -> None:
 
     asyncio.run(main())
     assert sum(path.stat().st_size for path in (shell.jobs._folder).iterdir()) < 1.3 * (1 << 20)
+
+
+def test_a_job_whose_output_cannot_be_kept_has_failed_and_is_not_running_for_ever(shell: Shell) -> None:
+    async def main() -> None:
+        waits = "while [ ! -e go ]; do sleep 0.02; done; seq 1 1000000"
+        job = (await shell.call(command=waits, background=True)).data["job"]
+        shutil.rmtree(shell.jobs._folder)
+        (shell.work / "go").touch()
+        failed = await until(shell, job, "failed")
+        assert "it could not be followed" in failed.text
+
+    asyncio.run(main())
 
 
 def test_old_jobs_are_forgotten(shell: Shell) -> None:

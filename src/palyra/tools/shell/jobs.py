@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import LimitExceeded, NotFound, PalyraError
+from palyra.domain.errors import LimitExceeded, NotFound, PalyraError, Unavailable
 from palyra.domain.redaction import Redactor
 from palyra.tools.sandbox.command import Exit
 from palyra.tools.sandbox.process import Process
@@ -104,8 +104,8 @@ class Jobs:
             daemon=self._daemon,
             hosts=wanted.hosts,
         )
-        known[job.job_id] = job
         self._save(job)
+        known[job.job_id] = job
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(self._follow(job, wanted, begun))
         self._tasks[job.job_id] = task
@@ -149,8 +149,9 @@ class Jobs:
     # --- one job ------------------------------------------------------------------------------------------------------
 
     async def _follow(self, job: Job, wanted: Wanted, begun: asyncio.Future[None]) -> None:
-        ring = Ring(self._output(job.job_id))
+        ring: Ring | None = None
         try:
+            ring = Ring(self._output(job.job_id))
             async with self._runner.started(wanted) as process:
                 if not begun.done():
                     begun.set_result(None)
@@ -165,8 +166,16 @@ class Jobs:
             self._ended(job, "failed", error.message)
             if not begun.done():
                 begun.set_exception(error)
+        except OSError as error:
+            # A disk that is full, or gone. Its record may not be kept either; that it does not run any more is known all the same.
+            why = Unavailable(f"it was ended, because it could not be followed: {error.strerror or error}")
+            with contextlib.suppress(OSError):
+                self._ended(job, "failed", why.message)
+            if not begun.done():
+                begun.set_exception(why)
         finally:
-            ring.close()
+            if ring is not None:
+                ring.close()
             if not begun.done():
                 begun.cancel()
 
