@@ -44,7 +44,9 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 
 def search(daemon: DaemonProcess, text: str, **more: Any) -> list[str]:
-    return [each["item"]["text"] for each in daemon.get("/v1/memory/search?" + urlencode({"text": text, **more}))["found"]]
+    # The first question waits for the embedding model to start, which takes a busy machine long.
+    found = daemon.get("/v1/memory/search?" + urlencode({"text": text, **more}), timeout_s=90)["found"]
+    return [each["item"]["text"] for each in found]
 
 
 def palyra(daemon: DaemonProcess, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
