@@ -76,6 +76,21 @@ def test_a_question_that_comes_while_the_lists_are_under_way_is_counted(somebody
     expect(page.get_by_role("link", name="Approvals").locator(".count")).to_have_text("1")
 
 
+def test_entries_that_come_while_a_part_of_the_tape_is_under_way_are_shown(somebody: Person) -> None:
+    daemon = somebody.daemon
+    session, _ = daemon.run("hello")
+    page = somebody.log_in(f"/#/timeline/{session}")
+    expect(page.get_by_role("option").first).to_be_visible()
+    part = Held(page, "/entries", daemon.get(f"/v1/sessions/{session}/entries"))
+    with page.expect_request("**/entries?*"):
+        daemon.run("hello", session)
+    daemon.run("hello", session)
+    head = daemon.get(f"/v1/sessions/{session}")["head_seq"]
+    expect(page.get_by_role("listbox", name=f"{head} entries")).to_be_visible()
+    part.let_go()
+    expect(page.locator(f"#entry-{head}")).to_contain_text("the run")
+
+
 def test_news_that_comes_while_the_bell_is_under_way_rings_it(somebody: Person) -> None:
     daemon = somebody.daemon
     page, other = somebody.log_in("/#/settings"), somebody.tab("/#/settings")

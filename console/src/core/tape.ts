@@ -64,6 +64,8 @@ export class Tape {
   private fetch(page: number): Promise<void> {
     const under = this.coming.get(page);
     if (under) return under;
+    const known = this.head.peek();
+    let more = false;
     const work = get<EntryPage>(`/v1/sessions/${this.id}/entries?after=${page * PAGE}&limit=${PAGE}`).then(
       ({ entries }) => {
         this.touch(page, entries);
@@ -71,9 +73,11 @@ export class Tape {
         while (this.pages.size > MOST_PAGES) this.pages.delete(this.pages.keys().next().value!);
         this.error.value = "";
         this.tick.value++;
+        // The tape grew while this was under way, and whoever wanted that waits for it here.
+        more = this.head.peek() > known && entries.length < Math.min(PAGE, this.head.peek() - page * PAGE);
       },
       (failure: unknown) => void (this.error.value = wordsOf(failure)),
-    ).finally(() => this.coming.delete(page));
+    ).finally(() => this.coming.delete(page)).then(() => (more ? this.fetch(page) : undefined));
     this.coming.set(page, work);
     return work;
   }
