@@ -328,6 +328,25 @@ def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_
     run_loop(scenario())
 
 
+def test_a_worker_without_room_for_files_says_so_and_takes_the_next_ones(tmp_path: Path) -> None:
+    script = {"go": turns(call("worker:attic/shell.run", command="cat notes.txt", files=["notes.txt"]))}
+
+    async def scenario() -> None:
+        async with world(tmp_path, script) as w:
+            (tmp_path / "work" / "notes.txt").write_text("hello\n")
+            home = await w.enrol()
+            await w.start(home)
+            # As when its disk is full: nothing can be written there.
+            (home.state / "contents").rmdir()
+            place = Place(await session(w.daemon), home)
+            assert await outcome(w, place, await say(w.daemon, place.session, "go")) == "error"
+            home.make()
+            place = Place(await session(w.daemon), home)
+            assert await outcome(w, place, await say(w.daemon, place.session, "go")) == "ok"
+
+    run_loop(scenario())
+
+
 def test_a_call_for_a_worker_that_is_away_says_so_and_has_not_happened(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path, SCRIPT) as w:

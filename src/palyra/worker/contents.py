@@ -30,8 +30,12 @@ class Contents:
         known = digest(content)
         # Several calls may make or get the same content at once.
         part = self._folder / f"{known}.{secrets.token_hex(4)}.part"
-        part.write_bytes(content)
-        part.replace(self._folder / known)
+        try:
+            part.write_bytes(content)
+            part.replace(self._folder / known)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
 
     def receive(self, piece: Piece) -> bool:
         """Put a part where it belongs; whether the content is whole now. What does not fit is passed over."""

@@ -26,6 +26,7 @@ from palyra.domain.workers import (
     Down,
     Drain,
     Enrolled,
+    Finished,
     Heard,
     Hello,
     Leaving,
@@ -355,10 +356,25 @@ class Worker:
     async def _take_in(self) -> None:
         """Contents as they come, in their order."""
         while True:
-            if await everyday.do(self._contents.receive, await self._pieces.get()):
+            piece = await self._pieces.get()
+            try:
+                whole = await everyday.do(self._contents.receive, piece)
+            except OSError as error:
+                self._not_kept(piece.digest, error)
+                continue
+            if whole:
                 for assign in list(self._lacking.values()):
                     if all(self._contents.has(each.sha256) for each in assign.files):
                         self._assigned(assign)
+
+    def _not_kept(self, digest: str, error: OSError) -> None:
+        """There is no room for what a call needs: it was not begun, and that is all there is to tell of it."""
+        log.error("a content could not be kept: %s", error)
+        for assign in list(self._lacking.values()):
+            if any(each.sha256 == digest for each in assign.files):
+                del self._lacking[assign.call_id]
+                text = f"the worker could not keep the files of this call: {error.strerror or error}"
+                self._post(Finished(call_id=assign.call_id, attempt=assign.attempt, outcome="error", text=text))
 
     async def _send(self, line: Line, digest: str) -> None:
         for piece in await everyday.do(self._contents.told, digest):
