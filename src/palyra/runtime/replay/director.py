@@ -10,24 +10,13 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast
 
 from palyra.domain import run_state
-from palyra.domain.events import (
-    ApprovalResolved,
-    RunAccepted,
-    RunCancelled,
-    SessionBranched,
-    SessionCreated,
-    SessionReset,
-    SessionRestored,
-    SessionRuled,
-    SessionUncompacted,
-    ToolStarted,
-)
+from palyra.domain.events import ApprovalResolved, RunAccepted, RunCancelled, ToolStarted
 from palyra.domain.run_state import RunState
-from palyra.domain.verdicts import SessionRule
-from palyra.journal import approvals, rules, sessions, tape
+from palyra.journal import approvals
 from palyra.journal.database import Appended, Database, Tx
 from palyra.runtime import answers
 from palyra.runtime.replay.comparing import Difference, Side, differ
+from palyra.runtime.replay.feeding import feed
 from palyra.runtime.replay.recording import based_on
 from palyra.runtime.replay.script import Recorded, Script, Unit
 from palyra.runtime.runs import end
@@ -38,7 +27,6 @@ STILL_S = 15.0
 # More than a replay ever takes. A run's active time does not pass by itself here: how slow this machine is says nothing of the run.
 SPARE_S = 100_000.0
 _NEVER = 1 << 60
-_ALL_OF_THEM = 1 << 53
 
 
 class _EndedBefore(Exception):
@@ -377,35 +365,3 @@ def _last_uses(script: Script) -> dict[str, int]:
 
 def _forget_grant(tx: Tx, approval_id: str) -> None:
     tx.run("DELETE FROM grants WHERE approval_id = :id", id=approval_id)
-
-
-def feed(tx: Tx, session_id: str, entry: Recorded) -> None:
-    """Put a recorded entry on the tape as it was, with the rows that it implies."""
-    tx.now_ms = entry.time_ms
-    match entry.event:
-        case SessionCreated() as created:
-            sessions.create(tx, session_id, created)
-        case SessionReset():
-            found = sessions.find(tx, session_id=session_id)
-            assert found is not None
-            sessions.reset(tx, found)
-        case SessionRuled(rule_id=rule_id, words=words, removed=removed):
-            if removed:
-                rules.remove(tx, session_id, entry.principal, rule_id)
-            else:
-                rules.add(tx, session_id, entry.principal, SessionRule(rule_id, words))
-        case SessionBranched(parent=parent, parent_seq=parent_seq, child=child):
-            tape.append(tx, session_id, entry.principal, [entry.event])
-            if child == session_id:
-                tx.run(
-                    "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE session_id = :child",
-                    parent=parent,
-                    seq=parent_seq,
-                    fold=-_ALL_OF_THEM,
-                    child=child,
-                )
-        case SessionRestored(conversation=True) | SessionUncompacted():
-            tape.append(tx, session_id, entry.principal, [entry.event])
-            sessions.fold_anew(tx, session_id)
-        case _:
-            tape.append(tx, session_id, entry.principal, [entry.event], entry.run_id)

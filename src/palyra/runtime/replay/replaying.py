@@ -35,7 +35,8 @@ from palyra.runtime.project_files import NONE, Project, ProjectFiles
 from palyra.runtime.recalling import Recalling
 from palyra.runtime.replay import recording as recordings
 from palyra.runtime.replay.comparing import Difference
-from palyra.runtime.replay.director import SPARE_S, Director, Door, Loop, feed
+from palyra.runtime.replay.director import SPARE_S, Director, Door, Loop
+from palyra.runtime.replay.feeding import feed
 from palyra.runtime.replay.models import RecordedClock, RecordedModel, RecordedModels, RecordedSpending, failure
 from palyra.runtime.replay.recording import Recording
 from palyra.runtime.replay.script import Recorded, Script

@@ -1,0 +1,48 @@
+"""What came from outside, put on the replayed tape as it was recorded."""
+
+from palyra.domain.events import (
+    SessionBranched,
+    SessionCreated,
+    SessionReset,
+    SessionRestored,
+    SessionRuled,
+    SessionUncompacted,
+)
+from palyra.domain.verdicts import SessionRule
+from palyra.journal import rules, sessions, tape
+from palyra.journal.database import Tx
+from palyra.runtime.replay.script import Recorded
+
+_ALL_OF_THEM = 1 << 53
+
+
+def feed(tx: Tx, session_id: str, entry: Recorded) -> None:
+    """Put a recorded entry on the tape as it was, with the rows that it implies."""
+    tx.now_ms = entry.time_ms
+    match entry.event:
+        case SessionCreated() as created:
+            sessions.create(tx, session_id, created)
+        case SessionReset():
+            found = sessions.find(tx, session_id=session_id)
+            assert found is not None
+            sessions.reset(tx, found)
+        case SessionRuled(rule_id=rule_id, words=words, removed=removed):
+            if removed:
+                rules.remove(tx, session_id, entry.principal, rule_id)
+            else:
+                rules.add(tx, session_id, entry.principal, SessionRule(rule_id, words))
+        case SessionBranched(parent=parent, parent_seq=parent_seq, child=child):
+            tape.append(tx, session_id, entry.principal, [entry.event])
+            if child == session_id:
+                tx.run(
+                    "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE session_id = :child",
+                    parent=parent,
+                    seq=parent_seq,
+                    fold=-_ALL_OF_THEM,
+                    child=child,
+                )
+        case SessionRestored(conversation=True) | SessionUncompacted():
+            tape.append(tx, session_id, entry.principal, [entry.event])
+            sessions.fold_anew(tx, session_id)
+        case _:
+            tape.append(tx, session_id, entry.principal, [entry.event], entry.run_id)
