@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from palyra.domain.ids import OWNER
 from palyra.journal.sessions import Session
 from palyra.models.scripted import ScriptedCall, Turn
@@ -328,7 +330,8 @@ def test_files_go_there_by_content_only_if_they_are_missing_and_named_ones_come_
     run_loop(scenario())
 
 
-def test_a_worker_without_room_for_files_says_so_and_takes_the_next_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["contents", "calls"])
+def test_a_worker_without_room_for_files_or_records_says_so_and_takes_the_next_ones(tmp_path: Path, folder: str) -> None:
     script = {"go": turns(call("worker:attic/shell.run", command="cat notes.txt", files=["notes.txt"]))}
 
     async def scenario() -> None:
@@ -337,7 +340,7 @@ def test_a_worker_without_room_for_files_says_so_and_takes_the_next_ones(tmp_pat
             home = await w.enrol()
             await w.start(home)
             # As when its disk is full: nothing can be written there.
-            (home.state / "contents").rmdir()
+            (home.state / folder).rmdir()
             place = Place(await session(w.daemon), home)
             assert await outcome(w, place, await say(w.daemon, place.session, "go")) == "error"
             home.make()

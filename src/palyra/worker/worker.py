@@ -330,10 +330,11 @@ class Worker:
                 self._line.post(Progress(call_id=assign.call_id, attempt=assign.attempt, text=text))
 
         try:
-            finished = await self._doing.do(assign, progress)
-            self._post(finished)
-        except Exception:
+            self._post(await self._doing.do(assign, progress))
+        except Exception as error:
             log.exception("call %s could not be done", assign.call_id)
+            if self._records.find(assign.call_id) is None:
+                self._post(_not_begun(assign, f"the worker could not write down that it begins: {error}"))
 
     def _is_done(self, assign: Assign) -> None:
         if self._attempts.get(assign.call_id) == assign.attempt:
@@ -373,8 +374,7 @@ class Worker:
         for assign in list(self._lacking.values()):
             if any(each.sha256 == digest for each in assign.files):
                 del self._lacking[assign.call_id]
-                text = f"the worker could not keep the files of this call: {error.strerror or error}"
-                self._post(Finished(call_id=assign.call_id, attempt=assign.attempt, outcome="error", text=text))
+                self._post(_not_begun(assign, f"the worker could not keep the files of this call: {error.strerror or error}"))
 
     async def _send(self, line: Line, digest: str) -> None:
         for piece in await everyday.do(self._contents.told, digest):
@@ -421,3 +421,7 @@ class Worker:
         task = asyncio.create_task(quietly())
         self._others.add(task)
         task.add_done_callback(self._others.discard)
+
+
+def _not_begun(assign: Assign, why: str) -> Finished:
+    return Finished(call_id=assign.call_id, attempt=assign.attempt, outcome="error", text=why[:2_000])
