@@ -218,7 +218,7 @@ NETWORK = {
             """
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(10)
+s.settimeout(2)
 for server in ("127.0.0.1", "127.0.0.53"):
     try:
         s.sendto(b"stolen-data.example.org", (server, {udp}))
