@@ -238,6 +238,9 @@ class HttpLink:
                     if answer.content_type != "text/event-stream":
                         return
                     wait = 1.0
+                    if not events.last_id:
+                        # What happened before anybody listened, nobody was told.
+                        self._deliver(wire.Notification("notifications/tools/list_changed", {}))
                     await self._follow(answer, events, None)
             except ErrorAnswer:
                 return
