@@ -12,6 +12,7 @@ from palyra.journal import children, runs
 from palyra.journal.children import Agent
 from palyra.models.demo import DemoModel
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
+from palyra.runtime import children as delivering
 from palyra.runtime.answers import Answer
 from tests.crash.scenarios import call
 from tests.faults import eventually, in_daemon, pending, permit_all, reached, row
@@ -67,6 +68,24 @@ def test_a_subagents_answer_is_the_calls_result_with_its_place_on_the_tape(tmp_p
         "begin": [Turn(calls=(spawn("count"),)), Turn(text=("read",))],
         "count": [Turn(calls=(call("test.pure", text="x"),)), Turn(text=("the answer is 4",))],
     }
+    permit_all(tmp_path)
+    in_daemon(tmp_path, script, scenario)
+
+
+def test_a_defect_in_delivering_a_result_does_not_leave_the_parent_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(delivering, "_RETRY_S", 0.01)
+
+    async def scenario(d: Daemon) -> None:
+        defect = "CREATE TRIGGER defect BEFORE UPDATE ON children BEGIN SELECT RAISE(ABORT, 'a defect'); END"
+        await d.db.write(lambda tx: tx.run(defect))
+        run = await say(d, await session(d), "begin")
+        await eventually(lambda: "could not be delivered" in caplog.text, "the defect was met")
+        await d.db.write(lambda tx: tx.run("DROP TRIGGER defect"))
+        assert body(await finished(d, run))["text"] == "read"
+
+    script = {"begin": [Turn(calls=(spawn("count"),)), Turn(text=("read",))], "count": [Turn(text=("4",))]}
     permit_all(tmp_path)
     in_daemon(tmp_path, script, scenario)
 

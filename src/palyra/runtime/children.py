@@ -223,6 +223,10 @@ class Children:
             except Unavailable as error:
                 log.error("the result of subagent %s waits: %s", child.run_id, error.message)
                 await asyncio.sleep(_RETRY_S)
+            except Exception:
+                # The run that waits for it would wait for ever.
+                log.exception("the result of subagent %s could not be delivered", child.run_id)
+                await asyncio.sleep(_RETRY_S)
 
     async def _wake(self, child: Child) -> None:
         """Set the waiting run to work if there is something to do for it: all are back, or a place is free for the next."""
