@@ -38,6 +38,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             import_module(module)
 
 
+def pytest_sessionfinish() -> None:
+    """End what was started for the whole session; whoever waits for the interpreter's end may be killed before it."""
+    if started := sys.modules.get("tests.synapse"):
+        started.end()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long modules first: when several run at once, the last ones are short, and nobody waits long for them.
 

@@ -87,16 +87,18 @@ def homeserver() -> Homeserver:
         folder = Path(tempfile.mkdtemp(prefix="synapse-"))
         made = Homeserver(folder, ports.free())
         _configure(made)
-        atexit.register(_end, made)
+        atexit.register(end)
         _running.append(made)
     if _running[0].process is None:
         _running[0].start()
     return _running[0]
 
 
-def _end(made: Homeserver) -> None:
-    made.kill()
-    shutil.rmtree(made.folder, ignore_errors=True)
+def end() -> None:
+    while _running:
+        made = _running.pop()
+        made.kill()
+        shutil.rmtree(made.folder, ignore_errors=True)
 
 
 def _configure(made: Homeserver) -> None:
