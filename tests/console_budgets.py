@@ -61,8 +61,9 @@ def deltas() -> list[str]:
 def stream(page: Page) -> None:
     """Say `stream`, which the script answers with `deltas()`, and wait until it is done."""
     say(page, "stream")
-    # By then it is this run that is shown, whether it still works or is done already.
-    page.get_by_role("article", name="You").last.get_by_text("stream").wait_for()
+    # By then it is this run that is shown, whether it still works or is done already. Of a long answer only the end is drawn.
+    working = page.locator(".meter .badge").get_by_text("working")
+    working.or_(page.get_by_role("article", name="You").last.get_by_text("stream")).first.wait_for()
     page.locator(".meter .badge").get_by_text("done").wait_for(timeout=_LONGEST_S * 1000)
 
 
@@ -90,8 +91,11 @@ def longest_task(page: Page, work: Callable[[], Any]) -> float:
     browser = page.context.browser
     assert browser is not None
     browser.start_tracing(page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"])
-    work()
-    events = msgspec.json.decode(browser.stop_tracing(), type=_Trace).traceEvents
+    try:
+        work()
+    finally:
+        trace = browser.stop_tracing()
+    events = msgspec.json.decode(trace, type=_Trace).traceEvents
     page_thread = {(each.pid, each.tid) for each in events if each.args.get("name") == "CrRendererMain"}
     tasks = [each.tdur for each in events if each.name.endswith("RunTask") and (each.pid, each.tid) in page_thread]
     assert tasks, "the trace has no tasks"
