@@ -58,6 +58,11 @@ def told(replayed: Replayed) -> str:
     return msgspec.json.encode(replayed.difference).decode()[:2000]
 
 
+def tape(recorded: Recording) -> str:
+    """What it takes to understand a difference without the recording."""
+    return ", ".join(f"{entry.seq} {entry.kind} {entry.run_id[-4:]}" for entry in recorded.own)
+
+
 def runs_in(recorded: list[Recording]) -> int:
     return sum(entry.kind == "run.accepted" for each in recorded for entry in each.own)
 
@@ -124,7 +129,8 @@ def test_two_hundred_recorded_runs_of_all_kinds_are_replayed_identically_and_wit
     recorded = [*at_random(folders["random"]), *one_of_each(folders["each"]), *killed(folders["killed"])]
     request.getfixturevalue("no_network")
     catalogue = ours()
-    different = {each.session_id: told(again) for each in recorded if not (again := replay(each, catalogue)).identical}
+    replayed = ((each, replay(each, catalogue)) for each in recorded)
+    different = {each.session_id: f"{told(again)} in {tape(each)}" for each, again in replayed if not again.identical}
     assert different == {}
     assert runs_in(recorded) >= 200
     kinds = Counter(entry.kind for each in recorded for entry in each.own)

@@ -23,7 +23,7 @@ from palyra.runtime.runs import end
 
 T = TypeVar("T")
 # So long nothing happens at all before a replay is taken to stand still.
-STILL_S = 15.0
+STILL_S = 60.0
 # More than a replay ever takes. A run's active time does not pass by itself here: how slow this machine is says nothing of the run.
 SPARE_S = 100_000.0
 _NEVER = 1 << 60
