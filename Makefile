@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# Two more than there are processors: tests wait a good part of their time.
-WORKERS ?= $(shell n=$$(($(CORES) + 2)); [ $$n -gt 4 ] && n=4; echo $$n)
+# One more than there are processors: tests wait a good part of their time.
+WORKERS ?= $(shell n=$$(($(CORES) + 1)); [ $$n -gt 4 ] && n=4; echo $$n)
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
