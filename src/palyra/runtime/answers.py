@@ -207,15 +207,9 @@ class Answers:
                     await self._db.write(partial(_expire, approval=approval))
                 except Conflict:
                     continue  # Answered in the same moment.
-                except PalyraError as error:
-                    log.warning("approval %s could not be timed out: %s", approval.approval_id, error.message)
-                    failed = True
                 except Exception:
                     log.exception("approval %s could not be timed out", approval.approval_id)
                     failed = True
-        except PalyraError as error:
-            log.warning("approvals could not be looked at: %s", error.message)
-            failed = True
         except Exception:
             log.exception("approvals could not be looked at")
             failed = True
