@@ -2,9 +2,11 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -62,3 +64,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return -limits[module], rank
 
     items.sort(key=place)
+
+
+@pytest.fixture
+def own_folder() -> Iterator[Path]:
+    """A folder that an ordinary user can reach. Those of pytest are root's alone, and all workers share the folders above them."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)

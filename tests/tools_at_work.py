@@ -58,21 +58,15 @@ def tree(folder: Path) -> dict[str, bytes | str]:
 
 
 @contextmanager
-def without_privileges(folder: Path) -> Iterator[None]:
+def without_privileges(own_folder: Path) -> Iterator[None]:
     """As an ordinary user who owns the folder, so that permissions mean something even where tests run as root."""
     if os.geteuid() != 0:
         yield
         return
-    for path in [folder, *folder.rglob("*")]:
+    for path in [own_folder, *own_folder.rglob("*")]:
         os.chown(path, 65534, 65534, follow_symlinks=False)
-    above = [path for path in folder.parents if not path.stat().st_mode & 0o001]
-    modes = [path.stat().st_mode for path in above]
-    for path in above:
-        path.chmod(0o755)
     os.seteuid(65534)
     try:
         yield
     finally:
         os.seteuid(0)
-        for path, mode in zip(above, modes, strict=True):
-            path.chmod(mode)

@@ -8,10 +8,9 @@ import json
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -31,15 +30,13 @@ OK = packed(0, 0)
 
 
 @pytest.fixture
-def ws() -> Iterator[Path]:
-    # Not below pytest's own folder, whose modes other tests change while these run as somebody else.
-    with TemporaryDirectory() as folder:
-        ws = Path(folder, "ws")
-        (ws / "notes").mkdir(parents=True)
-        (ws / "notes" / "open.txt").write_text('"open"')
-        (ws / "private.txt").write_text(SECRET)
-        (ws.parent / "outside.txt").write_text(SECRET)
-        yield ws
+def ws(own_folder: Path) -> Path:
+    ws = own_folder / "ws"
+    (ws / "notes").mkdir(parents=True)
+    (ws / "notes" / "open.txt").write_text('"open"')
+    (ws / "private.txt").write_text(SECRET)
+    (own_folder / "outside.txt").write_text(SECRET)
+    return ws
 
 
 Who = Callable[[], AbstractContextManager[None]]

@@ -114,11 +114,11 @@ def test_what_cannot_be_read_is_an_error_in_words(tmp_path: Path, path: str) -> 
     assert "Errno" not in result.text
 
 
-def test_a_file_without_permission_is_an_error_in_words(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("x")
-    (tmp_path / "a.txt").chmod(0)
-    with without_privileges(tmp_path):
-        assert call(tmp_path, "fs.read", path="a.txt").text == "a.txt: permission denied"
+def test_a_file_without_permission_is_an_error_in_words(own_folder: Path) -> None:
+    (own_folder / "a.txt").write_text("x")
+    (own_folder / "a.txt").chmod(0)
+    with without_privileges(own_folder):
+        assert call(own_folder, "fs.read", path="a.txt").text == "a.txt: permission denied"
 
 
 @given(st.lists(st.text(alphabet="ab é\r", max_size=4), max_size=12), st.integers(1, 14), st.integers(1, 14))

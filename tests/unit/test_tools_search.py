@@ -189,10 +189,10 @@ def test_a_search_can_be_cancelled(tmp_path: Path) -> None:
     assert asyncio.run(main()) < 5 * patience()
 
 
-def test_a_folder_without_permission_is_counted(tmp_path: Path) -> None:
-    fill(tmp_path, {"open/a": "x", "closed/b": "x"})
-    (tmp_path / "closed").chmod(0)
-    with without_privileges(tmp_path):
-        result = call(tmp_path, "fs.search", pattern="x")
-    (tmp_path / "closed").chmod(0o755)
+def test_a_folder_without_permission_is_counted(own_folder: Path) -> None:
+    fill(own_folder, {"open/a": "x", "closed/b": "x"})
+    (own_folder / "closed").chmod(0)
+    with without_privileges(own_folder):
+        result = call(own_folder, "fs.search", pattern="x")
+    (own_folder / "closed").chmod(0o755)
     assert result.text.split("\n")[0] == "1 matching lines in 1 files; skipped files: 1 unreadable"

@@ -68,12 +68,12 @@ def test_a_read_only_file_is_left_alone_even_for_root(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"a": b"old"}
 
 
-def test_a_folder_without_permission_is_an_error_in_words(tmp_path: Path) -> None:
-    (tmp_path / "d").mkdir(mode=0o555)
-    with without_privileges(tmp_path):
-        result = call(tmp_path, "fs.write", path="d/sub/a", content="x")
+def test_a_folder_without_permission_is_an_error_in_words(own_folder: Path) -> None:
+    (own_folder / "d").mkdir(mode=0o555)
+    with without_privileges(own_folder):
+        result = call(own_folder, "fs.write", path="d/sub/a", content="x")
     assert result.text == "fs.write: permission denied"
-    assert tree(tmp_path) == {"d": "folder"}
+    assert tree(own_folder) == {"d": "folder"}
 
 
 @pytest.mark.parametrize("path", ["d", "f/below", "."])
