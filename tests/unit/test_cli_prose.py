@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from palyra.cli.entry_lines import edited_lines, said_lines
@@ -77,6 +77,7 @@ _written = st.lists(
 ).map("".join)
 
 
+@example("**`word**", 20, True)
 @given(_written, st.integers(20, 60), st.booleans())
 def test_nothing_is_lost_but_marks_and_nothing_goes_out_but_styles(text: str, width: int, markdown: bool) -> None:
     shown = _SGR.sub("", Prose(_colored, lambda: width, markdown=markdown).whole(text))

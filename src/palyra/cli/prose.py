@@ -187,8 +187,8 @@ class Prose:
             self._add("**")
             self._at = start
             return True
-        for piece in _CODE.split(self._raw[start : closing.start()]):
-            code = len(piece) > 2 and piece[0] == "`"
+        for number, piece in enumerate(_CODE.split(self._raw[start : closing.start()])):
+            code = number % 2 == 1  # Every other one is what was found.
             self._add_words(piece[1:-1] if code else piece, *(("cyan", "bold") if code else ("bold",)))
         self._at = closing.end()
         return True
