@@ -60,6 +60,7 @@ def test_light_markdown_is_shown_and_what_only_looks_like_it_is_left(text: str, 
         ("12. abc def ghi", ["12. abc", "    def", "    ghi"]),
         ("exactly ten\nnext", ["exactly", "ten", "next"]),
         ("漢字漢字漢字", ["漢字漢字漢", "字"]),
+        ("a word of abcdefghijklmnopqrst next", ["a word of", "abcdefghijklmnopqrst", "next"]),
         ("ends (`a.b`).", ["ends", "(a.b)."]),
     ],
 )

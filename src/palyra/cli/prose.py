@@ -227,7 +227,8 @@ class Prose:
             self._long = self._word_width > width
         for text, styles in self._word:
             self._print(text, *styles)
-        self._column = self._column % width if self._column > width else self._column
+        # A line that is exactly full is not left yet: a terminal breaks it only before the next character.
+        self._column = (self._column - 1) % width + 1 if self._column else 0
         self._word.clear()
         self._word_width = 0
 
