@@ -20,7 +20,8 @@ from palyra.tools.sandbox.descriptors import Reader
 from tests.escapes.attempts import python
 from tests.escapes.world import WHO, World, as_user, patience, world
 
-SOON = 0.25
+# These would go on for minutes. How soon exactly they end is for the bench to say.
+SOON = 2
 TIERS: list[Tier] = ["C", "B"]
 
 SURVIVORS = {
@@ -216,7 +217,7 @@ def test_a_command_that_takes_too_long_is_killed_with_its_tree(here: World, who:
     result = here.run(TREE, who, most=most, timeout_s=1)
     assert result.outcome == "timeout"
     assert result.data["killed"] == "time"
-    assert 1000 <= result.data["duration_ms"] <= 1000 + (1000 * SOON + 400) * patience()
+    assert 1000 <= result.data["duration_ms"] <= 1000 + 1000 * SOON * patience()
     assert "killed after 1 s" in result.text
     assert "up" in result.text
     assert here.processes() == []
