@@ -293,7 +293,7 @@ def test_what_is_no_request_for_a_proxy_opens_nothing(data: bytes) -> None:
             reader, writer = await dialled(gate)
             writer.write(data)
             writer.write_eof()
-            whole = await asyncio.wait_for(reader.read(-1), 5)
+            whole = await asyncio.wait_for(reader.read(-1), 30)
             assert whole == b"" or whole.split(b" ")[1] in (b"400", b"403")
             writer.close()
             assert (await logged(passages, 1))[0].verdict in ("refused", "failed")
@@ -400,7 +400,7 @@ def test_closing_the_gate_ends_every_tunnel_and_leaves_no_socket() -> None:
                 assert stat.S_IMODE(os.stat(path.parent).st_mode) == 0o700
                 assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
             assert not path.parent.exists()
-            assert await asyncio.wait_for(reader.read(), 5) == b""
+            assert await asyncio.wait_for(reader.read(), 30) == b""
             await asyncio.wait_for(site.client_leaves(), 20)
             (passage,) = await logged(passages, 1)
             assert (passage.verdict, passage.reason) == ("allowed", "the gate was closed")
@@ -437,7 +437,7 @@ def test_cancelling_whoever_holds_the_gate_closes_it() -> None:
                 await asyncio.Event().wait()
 
         task = asyncio.ensure_future(command())
-        await asyncio.wait_for(inside.wait(), 5)
+        await asyncio.wait_for(inside.wait(), 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -136,7 +136,7 @@ def test_a_worker_forgets_a_call_that_is_cancelled_in_the_moment_it_is_given(tmp
             worker._hear(line, given)
             worker._hear(line, Cancel(call_id=given.call_id, attempt=1))
             worker.leave()
-            await asyncio.wait_for(worker._left(), 5)
+            await asyncio.wait_for(worker._left(), 30)
 
     run_loop(inside())
 

@@ -353,10 +353,10 @@ def test_it_stops_at_once_when_it_is_cancelled() -> None:
             began.set()
 
         task = asyncio.create_task(DemoModel(delay_ms=60_000).stream(_request([UserMessage((Text("hi"),))]), emit))
-        await asyncio.wait_for(began.wait(), 5)
+        await asyncio.wait_for(began.wait(), 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 5)
+            await asyncio.wait_for(task, 30)
         return shown
 
     assert len(asyncio.run(scenario())) == 1

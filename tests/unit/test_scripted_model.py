@@ -34,7 +34,7 @@ def user(text: str) -> UserMessage:
 
 def ask(model: ScriptedModel, *messages: object) -> tuple[Reply, list[tuple[str, str]]]:
     shown: list[tuple[str, str]] = []
-    reply = asyncio.run(asyncio.wait_for(model.stream(request(*messages), lambda channel, text: shown.append((channel, text))), 5))
+    reply = asyncio.run(asyncio.wait_for(model.stream(request(*messages), lambda channel, text: shown.append((channel, text))), 30))
     return reply, shown
 
 
@@ -132,10 +132,10 @@ def test_a_hold_stops_the_stream_in_the_middle_until_it_is_released() -> None:
         hold, shown = Hold(), list[str]()
         model = ScriptedModel([Turn(text=("a", "b", "c"), hold="middle", hold_after=2)], holds={"middle": hold})
         task = asyncio.create_task(model.stream(request(user("go")), lambda channel, text: shown.append(text)))
-        await asyncio.wait_for(hold.reached.wait(), 5)
+        await asyncio.wait_for(hold.reached.wait(), 30)
         assert shown == ["a", "b"]
         hold.released.set()
-        assert (await asyncio.wait_for(task, 5)).text == "abc"
+        assert (await asyncio.wait_for(task, 30)).text == "abc"
         return shown
 
     assert asyncio.run(scenario()) == ["a", "b", "c"]
@@ -151,7 +151,7 @@ def test_a_hold_by_path_says_that_it_is_reached_and_ends_when_the_file_appears(t
             assert not task.done()
             await asyncio.sleep(0)
         gate.touch()
-        assert (await asyncio.wait_for(task, 5)).text == "ab"
+        assert (await asyncio.wait_for(task, 30)).text == "ab"
 
     asyncio.run(asyncio.wait_for(scenario(), 10))
 
@@ -161,10 +161,10 @@ def test_cancelling_a_held_stream_ends_it() -> None:
         hold = Hold()
         model = ScriptedModel([Turn(text="a", hold="start")], holds={"start": hold})
         task = asyncio.create_task(model.stream(request(user("go")), lambda channel, text: None))
-        await asyncio.wait_for(hold.reached.wait(), 5)
+        await asyncio.wait_for(hold.reached.wait(), 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 5)
+            await asyncio.wait_for(task, 30)
 
     asyncio.run(scenario())
 
