@@ -65,7 +65,7 @@ function AllUsage(): VNode {
         </>
       )}
       {month.value && <Month changed={changed} month={month.value} />}
-      <Budgets changed={changed} month={month.value} />
+      {(found || rows.error) && (month.value || month.error) && <Budgets changed={changed} month={month.value} />}
     </Page>
   );
 }

@@ -66,7 +66,7 @@ export function Budgets({ changed, month }: { changed: number; month: MonthForec
         ))}
       </ul>
       {form ? <BudgetForm key={form.known ? form.name : ""} form={form} taken={taken} busy={busy} onInput={setForm} onSave={() => void save(form)} onClose={close} />
-        : <button type="button" onClick={() => setForm(BLANK)}>Set a budget</button>}
+        : (found.value || found.error) && <button type="button" onClick={() => setForm(BLANK)}>Set a budget</button>}
     </Part>
   );
 }
