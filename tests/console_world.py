@@ -1,13 +1,15 @@
 """The console in a real Chromium, against a real daemon, used as a person would. What a page throws or refuses fails the test."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
 
 from palyra.tools.browser import finding
 from palyra.tools.browser.finding import Installed
@@ -16,6 +18,9 @@ from tests.daemon import DaemonProcess
 
 AXE = Path(__file__).parent.parent / "console" / "node_modules" / "axe-core" / "axe.min.js"
 WAIT_MS = 30_000
+_LOADS_S = 5
+# What pages have asked for and not been given yet.
+_asked: WeakKeyDictionary[BrowserContext, set[Request]] = WeakKeyDictionary()
 _FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 _WATCH = """(it, words) => {
   it.said = new Promise((done) => new MutationObserver(() => { if (it.textContent.includes(words)) done(); })
@@ -49,6 +54,10 @@ class Person:
         self.daemon = daemon
         self.complaints: list[str] = []
         context.set_default_timeout(WAIT_MS)
+        asked = _asked[context] = set()
+        context.on("request", lambda request: asked.add(request) if request.resource_type == "fetch" else None)
+        context.on("requestfinished", lambda request: asked.discard(request))
+        context.on("requestfailed", lambda request: asked.discard(request))
 
     def tab(self, path: str = "/") -> Page:
         page = self.context.new_page()
@@ -65,6 +74,7 @@ class Person:
         page.get_by_role("textbox", name="Message").wait_for()
         if path:
             page.goto(self.daemon.url + path)
+        settled(page)
         return page
 
     def _said(self, message: ConsoleMessage) -> None:
@@ -92,10 +102,17 @@ def say(page: Page, text: str) -> None:
 
 
 def settled(page: Page) -> None:
-    """The view that somebody went to is drawn, with what it loads: just after the way there, the one before it is."""
+    """The view that somebody went to is drawn, with what it loads: just after the way there, the one before it is.
+
+    Until then things move, and what is pressed here and let go there was not clicked.
+    """
     page.evaluate(_FRAMES)
     expect(page.get_by_role("heading", level=1).first).to_be_attached()
     expect(page.get_by_text("Loading…")).to_have_count(0)
+    end, quiet = time.monotonic() + _LOADS_S, 0
+    while quiet < 2 and time.monotonic() < end:  # What a test holds back is not waited for.
+        page.evaluate(_FRAMES)
+        quiet = 0 if _asked[page.context] else quiet + 1
 
 
 def click_and_see(button: Locator, words: str) -> None:
