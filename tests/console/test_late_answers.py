@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import APIResponse, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from tests.console_quiet import open_in_time
 from tests.console_scenes import asked
-from tests.console_world import Person, say, settled
+from tests.console_world import Person, person, say, settled
 from tests.daemon import DaemonProcess, start
 
 SCRIPT = {
@@ -27,6 +27,14 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     config = "[limits]\nrequests_per_second = 1000\n[memory]\nembeddings = false\n"
     with start(folder, config=config, script=SCRIPT) as running:
         yield running
+
+
+@pytest.fixture
+def somebody(browser: Browser, daemon: DaemonProcess) -> Iterator[Person]:
+    # What passes a service worker is not held back reliably, and when it takes the page over is its own affair.
+    with person(browser, daemon, service_workers="block") as here:
+        yield here
+    daemon.post("/v1/stop")
 
 
 class Held:
