@@ -10,7 +10,6 @@ import json
 import random
 import re
 import signal
-import socket
 import sqlite3
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests import ports
 from tests.crash.storm_ends import ENDS, End
 from tests.daemon import DaemonProcess, configure, launch
 from tests.fake_provider import Answer, FakeProvider, Request, Script, openai_chat
@@ -142,7 +142,7 @@ def storm(folder: Path, counts: dict[str, int], *, people: int, kill_every_s: fl
 
 
 async def _storm(folder: Path, counts: dict[str, int], people: int, kill_every_s: float, seed: int, limit_s: float) -> Storm:
-    rng, found, port = random.Random(seed), Storm(), _free_port()
+    rng, found, port = random.Random(seed), Storm(), ports.free()
     random.seed(seed)
     home, workspace = folder / "home", folder / "work"
     workspace.mkdir()
@@ -277,12 +277,6 @@ def _written(folder: Path, name: str, settings: dict[str, str]) -> str:
             value = f"file:{place}"
         lines.append(f"{key}={value}")
     return json.dumps(lines)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 # --- the account ------------------------------------------------------------------------------------------------------

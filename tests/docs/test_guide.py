@@ -1,11 +1,11 @@
 """The guide and the README are followed to the letter: what they tell a person to type works, and shows what they say."""
 
 import re
-import socket
 from pathlib import Path
 
 import pytest
 
+from tests import ports
 from tests.docs import guide
 
 PROJECT = Path(__file__).parents[2]
@@ -13,16 +13,11 @@ PAGES = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted((PROJECT / "do
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
-
-
 @pytest.mark.timeout(400)
 def test_every_command_and_chat_of_the_guide_does_what_the_guide_shows(tmp_path: Path) -> None:
     steps = guide.steps((PROJECT / "docs" / "guide.md").read_text())
     assert len(steps) > 40
-    guide.Reader(tmp_path, PROJECT, {"8099": str(_free_port())}).follow(steps)
+    guide.Reader(tmp_path, PROJECT, {"8099": str(ports.free())}).follow(steps)
 
 
 @pytest.mark.parametrize(

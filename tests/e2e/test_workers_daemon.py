@@ -2,33 +2,22 @@
 
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import ports
 from tests.daemon import DaemonProcess, start
 
 CONFIG = '[rehearsal]\ntools = true\n[memory]\nembeddings = false\n[workers]\nlisten = "127.0.0.1:{port}"\n'
 HELD = {"name": "worker:attic/test.once", "arguments": {"path": "lines.txt", "line": "effect", "hold": "hold"}}
 SCRIPT = {"*": [{"calls": [HELD]}, {"text": "done"}]}
 LONGEST_S = 20.0
-
-
-def free_port() -> int:
-    """One that the machine gives to nobody by itself: it has to be free again each time the daemon comes back to it."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as found, suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return port
 
 
 def palyra(daemon: DaemonProcess, *arguments: str) -> Any:
@@ -68,7 +57,7 @@ def test_a_daemon_that_is_killed_takes_up_what_its_worker_went_on_with(tmp_path:
     policies = tmp_path / "home" / "policies"
     policies.mkdir(parents=True)
     (policies / "all.cedar").write_text('@id("all")\npermit (principal, action, resource);\n')
-    port, folder = free_port(), tmp_path / "there"
+    port, folder = ports.free(), tmp_path / "there"
     with start(tmp_path, config=CONFIG.format(port=port), script=SCRIPT) as daemon:
         made = palyra(daemon, "workers", "enrol", "attic")
         arguments = ("--authority", made["authority"], "--folder", str(folder))
