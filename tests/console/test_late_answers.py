@@ -164,3 +164,32 @@ def test_what_was_found_for_other_words_is_not_shown_for_these(somebody: Person)
 def fail(daemon: DaemonProcess, name: str) -> None:
     made = daemon.post("/v1/schedules", {"when": "every 5h", "text": "break", "name": name})["schedule"]["schedule_id"]
     daemon.post(f"/v1/schedules/{made}/run")
+
+
+# Each answer comes late, by a time of its own; what then moves by itself is kept with how far.
+_LATE = """
+const asks = window.fetch;
+let number = 0;
+window.fetch = async (...what) => {
+  const answer = await asks(...what);
+  await new Promise((done) => setTimeout(done, 40 + ((number++ * 37) % 160)));
+  return answer;
+};
+window.moved = [];
+new PerformanceObserver((list) => {
+  for (const each of list.getEntries()) window.moved.push([each.value, each.sources.map((it) => it.node?.textContent)]);
+}).observe({type: "layout-shift", buffered: true});
+"""
+
+
+@pytest.mark.parametrize(("path", "last"), [("usage", "Set a budget"), ("schedules/new", "in the next thirty days")])
+def test_nothing_moves_away_under_the_pointer_while_a_page_loads(somebody: Person, path: str, last: str) -> None:
+    somebody.daemon.run("hello")
+    somebody.daemon.request("PUT", "/v1/budgets/month", {"every": "month", "tokens": 1_000_000})
+    somebody.context.add_init_script(_LATE)
+    page = somebody.log_in("/#/tour")
+    page.evaluate("window.moved.length = 0")
+    page.goto(f"{somebody.daemon.url}/#/{path}")
+    expect(page.get_by_text(last)).to_be_visible()
+    settled(page)
+    assert sum(share for share, _ in page.evaluate("window.moved")) < 0.01, page.evaluate("window.moved")
