@@ -146,7 +146,6 @@ def test_what_is_written_while_a_file_is_under_way_stays(somebody: Person) -> No
 
 def test_what_was_found_for_other_words_is_not_shown_for_these(somebody: Person) -> None:
     page = somebody.log_in()
-    settled(page)
     old = {"session_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "seq": 1, "time_ms": 1, "title": "of before", "snippet": "of before"}
     first = Held(page, "/v1/sessions/search", {"found": [old]})
     box = page.get_by_role("searchbox", name="Search sessions")

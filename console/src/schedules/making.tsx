@@ -76,7 +76,7 @@ export function NewOne(): VNode {
       <form class="form wide" aria-label="New schedule" onSubmit={(event) => { event.preventDefault(); if (ready) void save(); }}>
         <AreaField label="What is said to the agent then" value={draft.text} onInput={(text) => set({ text })} required placeholder="Say what changed in this folder since yesterday" />
         <WhenFields when={when} wrong={field === "when" ? wrong : ""} onChange={(some) => setWhen({ ...when, ...some })} />
-        <section class="foreseen" aria-label="What comes" aria-live="polite">{shown && !wrong ? <Coming shown={shown} /> : <p class="hint">{wrong ? "Nothing comes of it yet." : "When it fires is shown here as you type."}</p>}</section>
+        <section class={when.on === "cron" || when.on === "every" ? "foreseen five" : "foreseen"} aria-label="What comes" aria-live="polite">{shown && !wrong ? <Coming shown={shown} /> : <p class="hint">{wrong ? "Nothing comes of it yet." : "When it fires is shown here as you type."}</p>}</section>
         <div class="row fields">
           <TextField label="Name" value={draft.name} onInput={(name) => set({ name })} hint="Else the beginning of what is said." />
           <TextField label="Time zone" value={draft.zone} onInput={(zone) => set({ zone })} list={ZONES} wrong={field === "zone" ? wrong : ""} eager />
