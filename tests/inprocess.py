@@ -14,6 +14,7 @@ from palyra.config import Chosen, Loaded
 from palyra.domain.events import Entry
 from palyra.domain.ids import OWNER
 from palyra.domain.ports import ModelProvider
+from palyra.domain.verdicts import Origin
 from palyra.journal import tape
 from palyra.journal.sessions import Session
 from palyra.models.scripted import Script, ScriptedModel, Turn
@@ -80,8 +81,8 @@ async def session(daemon: Daemon, **wanted: Any) -> Session:
     return await daemon.sessions.resolve(OWNER, Resolve(**wanted))
 
 
-async def say(daemon: Daemon, where: Session, text: str, **more: Any) -> Submitted:
-    return await daemon.gateway.submit(OWNER, where.session_id, Submission(text=text, **more))
+async def say(daemon: Daemon, where: Session, text: str, *, origin: Origin = "interactive", **more: Any) -> Submitted:
+    return await daemon.gateway.submit(OWNER, where.session_id, Submission(text=text, **more), origin=origin)
 
 
 async def entries(daemon: Daemon, session_id: str) -> list[Entry]:

@@ -1063,7 +1063,7 @@ export interface Submission {
   run_id?: string;
   mode?: "collect" | "followup" | "interrupt" | "steer";
   model?: string;
-  origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
+  attended?: boolean;
   attachments?: (Attaching)[];
 }
 

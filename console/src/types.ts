@@ -1481,8 +1481,9 @@ export interface NewSkillState {
 
 export interface NewToken {
   name: string;
-  scope: "connector" | "operator" | "owner" | "viewer" | "worker";
+  scope: "client" | "connector" | "operator" | "owner" | "viewer" | "worker";
   expires_ms?: number;
+  workspace?: string;
 }
 
 export interface NewValue {
@@ -2595,7 +2596,7 @@ export interface Submission {
   run_id?: string;
   mode?: "collect" | "followup" | "interrupt" | "steer";
   model?: string;
-  origin?: "api" | "channel" | "child" | "interactive" | "scheduled";
+  attended?: boolean;
   attachments?: (Attaching)[];
 }
 
@@ -2692,11 +2693,12 @@ export interface Token {
   token_id: string;
   name: string;
   principal: string;
-  scope: "connector" | "operator" | "owner" | "viewer" | "worker";
+  scope: "client" | "connector" | "operator" | "owner" | "viewer" | "worker";
   created_ms: number;
   expires_ms?: number;
   used_ms?: number;
   revoked_ms?: number;
+  workspace?: string;
 }
 
 export interface TokenBill {

@@ -295,7 +295,10 @@ def test_what_is_copied_for_a_program_works_as_it_is_with_a_token_that_is_shown_
         expect(part.get_by_role("status")).to_contain_text("is shown only now")
         assert answer in paste(page, tmp_path), program
         (made,) = [each for each in daemon.get("/v1/tokens")["tokens"] if each["name"] == program]
-        assert (made["scope"], made["expires_ms"] > made["created_ms"]) == ("operator", True)
+        assert (made["scope"], made["expires_ms"] > made["created_ms"]) == (
+            ("operator" if program == "Command line" else "client"),
+            True,
+        )
     page.reload()
     expect(part).to_contain_text("YOUR_TOKEN")
     assert "plr_" not in page.content()
@@ -356,7 +359,7 @@ def test_a_token_is_found_by_its_scope_shown_once_seen_in_use_and_taken_back(at:
     expect(page.get_by_role("table", name="Tokens")).to_contain_text("command line")
     expect(row).to_have_count(0)
     scopes.get_by_role("button", name=re.compile("^viewer 1")).click()
-    expect(page.get_by_text("Viewer: reads.")).to_be_visible()
+    expect(page.get_by_text("Viewer: reads every session, memory and the journal, changes nothing.")).to_be_visible()
     row.get_by_role("button", name="Take back…").click()
     row.get_by_role("button", name="Take it back").click()
     expect(row).to_have_count(0)

@@ -68,7 +68,7 @@ def asking(*cities: str) -> Turn:
 
 async def ask(daemon: Daemon, where: Session, text: str = "how is it?", **more: Any) -> Submitted:
     said = Said(offered=(WEATHER,), **more)
-    return await daemon.gateway.submit(OWNER, where.session_id, Submission(text=text, origin="api"), said=said)
+    return await daemon.gateway.submit(OWNER, where.session_id, Submission(text=text), origin="api", said=said)
 
 
 async def handed_over(daemon: Daemon, run: Submitted, after: int = 0) -> list[str]:

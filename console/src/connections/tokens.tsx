@@ -13,8 +13,8 @@ import { SCOPES } from "./words";
 import type { MadeToken, Token, TokenList } from "../types";
 
 type Scope = Token["scope"];
-const ALL: readonly Scope[] = ["owner", "operator", "viewer", "connector", "worker"];
-const OFFERED = (["viewer", "operator", "owner"] as const).map((each) => [each, SCOPES[each]] as const);
+const ALL: readonly Scope[] = ["owner", "operator", "viewer", "client", "connector", "worker"];
+const OFFERED = (["client", "viewer", "operator", "owner"] as const).map((each) => [each, SCOPES[each]] as const);
 const LASTING = [["0", "until it is taken back"], ["1", "a day"], ["30", "30 days"], ["365", "a year"]] as const;
 const DAY_MS = 86_400_000;
 const STALE_MS = 90 * DAY_MS;
@@ -22,6 +22,7 @@ const STALE_MS = 90 * DAY_MS;
 interface Form {
   name: string;
   scope: (typeof OFFERED)[number][0];
+  workspace: string;
   days: (typeof LASTING)[number][0];
 }
 
@@ -34,7 +35,7 @@ export function Tokens(): VNode {
   const { error, busy, attempt } = useAttempt();
   const create = (wanted: Form) => attempt(async () => {
     const expires_ms = wanted.days === "0" ? 0 : Date.now() + Number(wanted.days) * DAY_MS;
-    setMade(await post<MadeToken>("/v1/tokens", { name: wanted.name.trim(), scope: wanted.scope, expires_ms }));
+    setMade(await post<MadeToken>("/v1/tokens", { name: wanted.name.trim(), scope: wanted.scope, expires_ms, workspace: wanted.scope === "client" ? wanted.workspace.trim() : "" }));
     setForm(undefined);
     found.again();
   });
@@ -64,13 +65,14 @@ export function Tokens(): VNode {
           { key: "revoke", words: "", draw: (each) => (dead(each) ? null : <Sure words="Take back…" question={`Take ${visible(each.name)} back? What uses it is cut off at once.`} yes="Take it back" disabled={busy} onYes={() => void attempt(async () => { await remove(`/v1/tokens/${each.token_id}`); found.again(); }, "The token was taken back.")} />) },
         ]} />
       <div class="row">
-        {!form && <button type="button" onClick={() => setForm({ name: "", scope: "viewer", days: "30" })}>Make a token</button>}
+        {!form && <button type="button" onClick={() => setForm({ name: "", scope: "client", workspace: "", days: "30" })}>Make a token</button>}
         <label class="check-label"><input type="checkbox" checked={ended} onChange={(event) => setEnded(event.currentTarget.checked)} /> Also those that ended</label>
       </div>
       {form && (
         <form class="form" aria-label="Token" onSubmit={(event) => { event.preventDefault(); if (form.name.trim()) void create(form); }}>
           <TextField label="Name" value={form.name} onInput={(name) => setForm({ ...form, name })} required hint="So that you know later what uses it." />
           <SelectField label="It may" value={form.scope} options={OFFERED} onChoose={(each) => setForm({ ...form, scope: each })} />
+          {form.scope === "client" && <TextField label="Workspace" value={form.workspace} onInput={(workspace) => setForm({ ...form, workspace })} hint="The only folder it works in. Empty: the daemon's default workspace." />}
           <SelectField label="For" value={form.days} options={LASTING} onChoose={(days) => setForm({ ...form, days })} />
           <div class="row"><button type="submit" class="main" disabled={busy || !form.name.trim()}>Make it</button><button type="button" class="quiet" onClick={() => setForm(undefined)}>Leave it</button></div>
         </form>

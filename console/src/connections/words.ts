@@ -14,5 +14,5 @@ export const LEASES: Record<Lease["state"], Tone> = { held: ["", "runs"], done: 
 export const DOORS: Record<Listener["name"], string> = { http: "HTTP, WebSockets and this console", http3: "HTTP/3", grpc: "gRPC", workers: "Workers" };
 
 export const SCOPES: Record<Token["scope"], string> = {
-  viewer: "Viewer: reads", operator: "Operator: everything but tokens, policies and the whole journal", owner: "Owner: everything", connector: "Connector", worker: "Worker",
+  client: "Client: asks in its own sessions, approves nothing", viewer: "Viewer: reads every session, memory and the journal, changes nothing", operator: "Operator: everything but tokens, policies and approving for good", owner: "Owner: everything", connector: "Connector", worker: "Worker",
 };

@@ -214,8 +214,8 @@ def tokens(api: Api) -> list[Token]:
     return api.get("/v1/tokens", _Tokens).tokens
 
 
-def create_token(api: Api, name: str, scope: str, expires_ms: int) -> MadeToken:
-    body = {"name": name, "scope": scope, "expires_ms": expires_ms}
+def create_token(api: Api, name: str, scope: str, expires_ms: int, workspace: str = "") -> MadeToken:
+    body = {"name": name, "scope": scope, "expires_ms": expires_ms, "workspace": workspace}
     return api.post("/v1/tokens", MadeToken, {key: value for key, value in body.items() if value})
 
 

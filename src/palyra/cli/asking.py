@@ -99,8 +99,6 @@ class Asking:
         self._reply.connected()
         if self._submitted:
             return
-        # Policy may be stricter where nobody is there to ask.
-        origin = "interactive" if self._approve == "ask" else "api"
         self._submitted = True
         self._reply.started(self._run_id)
         client.submit(
@@ -108,7 +106,8 @@ class Asking:
             self._session.session_id,
             question,
             model=model,
-            origin=origin,
+            # Policy may be stricter where nobody is there to ask.
+            attended=self._approve == "ask",
             run_id=self._run_id,
             attachments=self._attachments,
         )

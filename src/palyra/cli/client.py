@@ -216,13 +216,13 @@ def submit(
     mode: InputMode = "followup",
     model: str = "",
     run_id: str = "",
-    origin: str = "",
+    attended: bool = True,
     attachments: Sequence[dict[str, str]] = (),
 ) -> Submitted:
     """Hand over an input. The id is ours, so that saying it again after a broken connection is the same submission."""
-    wanted: dict[str, Any] = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model, "origin": origin}
+    wanted: dict[str, Any] = {"text": text, "run_id": run_id or new_id(), "mode": mode, "model": model}
     wanted["attachments"] = list(attachments)
-    body = {key: value for key, value in wanted.items() if value}
+    body = {key: value for key, value in wanted.items() if value} | ({} if attended else {"attended": False})
     patience = _READING_S if attachments or "@" in text else _PATIENCE_S
     return api.post(f"/v1/sessions/{session_id}/messages", Submitted, body, timeout_s=patience)
 

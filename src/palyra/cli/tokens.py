@@ -1,5 +1,6 @@
 """`palyra token` and `palyra login`: who may talk to the daemon. A token is shown once, when it is made."""
 
+import os
 import time
 
 import click
@@ -29,12 +30,18 @@ def list_(state: State) -> None:
 @verb(token, "create", help="Make a token and print it, this once.")
 @click.argument("name")
 @click.option(
-    "--scope", type=click.Choice(["owner", "operator", "viewer", "connector", "worker"]), default="viewer", show_default=True
+    "--scope",
+    type=click.Choice(["owner", "operator", "viewer", "client", "connector", "worker"]),
+    default="viewer",
+    show_default=True,
+    help="client: asks in its own sessions, approves nothing. viewer: reads every session, the journal and memory.",
 )
+@click.option("--workspace", metavar="FOLDER", help="The only folder of a client.  [default: the daemon's workspace]")
 @click.option("--for", "period", metavar="TIME", help="Good for this long: 12h, 30d.  [default: until it is revoked]")
-def create(state: State, name: str, scope: str, period: str | None) -> None:
+def create(state: State, name: str, scope: str, workspace: str | None, period: str | None) -> None:
     expires_ms = int(time.time() * 1000) + words.parse_duration(period) if period else 0
-    made = admin_client.create_token(state.api, name, scope, expires_ms)
+    folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
+    made = admin_client.create_token(state.api, name, scope, expires_ms, folder)
     if state.out.as_json:
         state.out.json(made)
         return

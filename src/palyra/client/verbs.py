@@ -148,7 +148,7 @@ class Verbs(Calling):
         run_id: str = "",
         mode: Literal["collect", "followup", "interrupt", "steer"] = "followup",
         model: str = "",
-        origin: Literal["api", "channel", "child", "interactive", "scheduled"] = "interactive",
+        attended: bool = True,
         attachments: Sequence[Attaching] = (),
     ) -> Submitted:
         """Submit an input; a run answers it."""
@@ -161,10 +161,10 @@ class Verbs(Calling):
                     "run_id": run_id or new_id(),
                     "mode": mode,
                     "model": model,
-                    "origin": origin,
+                    "attended": attended,
                     "attachments": attachments,
                 },
-                {"run_id": "", "mode": "followup", "model": "", "origin": "interactive", "attachments": ()},
+                {"run_id": "", "mode": "followup", "model": "", "attended": True, "attachments": ()},
             ),
             "palyra.runtime.gateway:Submitted",
         )

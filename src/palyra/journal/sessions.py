@@ -53,17 +53,19 @@ def _session(row: tuple[Any, ...]) -> Session:
     return Session(**values)
 
 
-def find(tx: Tx, *, session_id: str = "", key: str = "", label: str = "", owner: str = "") -> Session | None:
-    """A session by id, by unique key, or the owner's newest one with a label."""
+def find(tx: Tx, *, session_id: str = "", key: str = "", label: str = "", owner: str = "", device: str = "") -> Session | None:
+    """A session by id, by unique key, or the owner's newest one with a label, made on a device if one is named."""
     if session_id:
         row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE session_id = :session_id", session_id=session_id)
     elif key:
         row = tx.one(f"SELECT {_COLUMNS} FROM sessions s WHERE key = :key", key=key)
     else:
         row = tx.one(
-            f"SELECT {_COLUMNS} FROM sessions s WHERE owner = :owner AND label = :label ORDER BY session_id DESC LIMIT 1",
+            f"""SELECT {_COLUMNS} FROM sessions s WHERE owner = :owner AND label = :label AND :device IN ('', device)
+            ORDER BY session_id DESC LIMIT 1""",
             owner=owner,
             label=label,
+            device=device,
         )
     return _session(row) if row else None
 
@@ -169,20 +171,21 @@ def title_from(text: str) -> str:
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
 
 
-def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | None, limit: int) -> list[Session]:
+def listing(tx: Tx, owner: str, *, archived: bool, before: tuple[int, str] | None, limit: int, device: str = "") -> list[Session]:
     """The owner's sessions, last used first, paged by (updated_ms, session_id). A subagent's is shown with whom it works for."""
     updated_ms, session_id = before or (1 << 62, "~")
     rows = tx.all(
         f"""SELECT {_COLUMNS}, coalesce((SELECT r.state FROM runs r WHERE r.session_id = s.session_id
                 AND r.state IN ('accepted', 'in_progress', 'waiting') ORDER BY r.accepted_position LIMIT 1), '')
         FROM sessions s WHERE s.owner = :owner AND s.archived = :archived AND s.parent_run_id = ''
-            AND (s.updated_ms, s.session_id) < (:updated_ms, :session_id)
+            AND :device IN ('', s.device) AND (s.updated_ms, s.session_id) < (:updated_ms, :session_id)
         ORDER BY s.updated_ms DESC, s.session_id DESC LIMIT :limit""",
         owner=owner,
         archived=archived,
         updated_ms=updated_ms,
         session_id=session_id,
         limit=limit,
+        device=device,
     )
     return [_session(row) for row in rows]
 

@@ -759,4 +759,9 @@ MIGRATIONS = (
             ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        19,
+        "the workspace that a client's token is bound to",
+        ("ALTER TABLE tokens ADD COLUMN workspace TEXT NOT NULL DEFAULT ''",),
+    ),
 )

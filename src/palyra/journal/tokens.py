@@ -7,8 +7,8 @@ from msgspec import Struct
 from palyra.domain.errors import NotFound
 from palyra.journal.database import Tx
 
-TokenScope = Literal["owner", "operator", "viewer", "connector", "worker"]
-_COLUMNS = "token_id, name, principal, scope, created_ms, expires_ms, used_ms, revoked_ms"
+TokenScope = Literal["owner", "operator", "viewer", "client", "connector", "worker"]
+_COLUMNS = "token_id, name, principal, scope, created_ms, expires_ms, used_ms, revoked_ms, workspace"
 
 
 class Token(Struct, frozen=True, omit_defaults=True):
@@ -20,12 +20,19 @@ class Token(Struct, frozen=True, omit_defaults=True):
     expires_ms: int = 0
     used_ms: int = 0
     revoked_ms: int = 0
+    # Of a client: the only folder that its sessions work in; empty: the daemon's default workspace.
+    workspace: str = ""
+
+    @property
+    def device(self) -> str:
+        """Return the mark of the sessions that a client may use. Tokens of the same name share them, so one can replace another."""
+        return f"client:{self.name}" if self.scope == "client" else ""
 
 
 def add(tx: Tx, token: Token, digest: bytes) -> None:
     tx.run(
-        """INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms, expires_ms)
-        VALUES (:token_id, :digest, :name, :principal, :scope, :created_ms, :expires_ms)""",
+        """INSERT INTO tokens (token_id, digest, name, principal, scope, created_ms, expires_ms, workspace)
+        VALUES (:token_id, :digest, :name, :principal, :scope, :created_ms, :expires_ms, :workspace)""",
         token_id=token.token_id,
         digest=digest,
         name=token.name,
@@ -33,6 +40,7 @@ def add(tx: Tx, token: Token, digest: bytes) -> None:
         scope=token.scope,
         created_ms=token.created_ms,
         expires_ms=token.expires_ms,
+        workspace=token.workspace,
     )
 
 

@@ -20,7 +20,8 @@ from palyra.domain.redaction import Redactor
 from palyra.journal import runs
 from palyra.journal.database import Database, Tx
 from palyra.journal.runs import RunRow
-from palyra.runtime import client_calls, wishes
+from palyra.journal.tokens import Token
+from palyra.runtime import client_calls, clients, wishes
 from palyra.runtime.attachments import MOST, Attaching
 from palyra.runtime.enclosures import Enclosures
 from palyra.runtime.gateway import Gateway, Said, Submission, Submitted
@@ -78,14 +79,19 @@ class Callers:
         self._enclosures = enclosures
         self._redactor = redactor
 
-    async def begin(self, principal: str, asked: Asked) -> Begun:
+    async def begin(self, principal: str, asked: Asked, token: Token | None = None) -> Begun:
+        """Set the run to work that answers. A client's `token` keeps it to its own sessions."""
         _check(asked)
+        token = token or Token("", "", principal, "owner", 0)
+        for run_id in (*(name.run_id for name in asked.results), asked.previous):
+            await clients.check(self._db, token, {"run_id": run_id})
         if asked.wanted is not None:
             asked = msgspec.structs.replace(asked, wanted=await self._wish(asked.wanted))
         if asked.results:
             return await self._go_on(principal, asked)
         submission_id = submission_of(principal, asked.key)
-        session_id = await self._session(principal, asked, submission_id)
+        session_id = await self._session(token, asked, submission_id)
+        await clients.check(self._db, token, {"session_id": session_id})
         fresh, joined = await self._db.read(lambda tx: _state(tx, session_id, submission_id))
         if joined is not None:
             # It says something else instead of what its tools gave.
@@ -101,19 +107,24 @@ class Callers:
 
     # --- where it is said ---------------------------------------------------------------------------------------------
 
-    async def _session(self, principal: str, asked: Asked, submission_id: str) -> str:
+    async def _session(self, token: Token, asked: Asked, submission_id: str) -> str:
+        principal = token.principal
+
+        async def resolve(wanted: Resolve) -> str:
+            return (await self._sessions.resolve(principal, clients.resolved(token, wanted))).session_id
+
         known = await self._db.read(lambda tx: runs.find_submission(tx, submission_id)) if submission_id else None
         if asked.session:
             by_id = ids.is_ulid(asked.session)
             wanted = Resolve(session_id=asked.session, must_exist=True) if by_id else Resolve(key=asked.session)
-            return (await self._sessions.resolve(principal, wanted)).session_id
+            return await resolve(wanted)
         if asked.previous and known is None:
             return await self._after(principal, asked.previous)
         if asked.user:
-            return (await self._sessions.resolve(principal, Resolve(key=f"openai:{asked.user}"))).session_id
+            return await resolve(Resolve(key=f"openai:{asked.user}"))
         if known is not None:
             return (await self._gateway.run(principal, known.run_id)).session_id
-        return (await self._sessions.resolve(principal, Resolve())).session_id
+        return await resolve(Resolve())
 
     async def _after(self, principal: str, run_id: str) -> str:
         """The session of a run; a branch of it at the run's end, if it went on from there already."""
@@ -135,10 +146,9 @@ class Callers:
             run_id=submission_id,
             mode="steer" if mode else "followup",
             model=asked.model,
-            origin="api",
             attachments=tuple(attached),
         )
-        return await self._gateway.submit(principal, session_id, submission, brought=brought, said=said)
+        return await self._gateway.submit(principal, session_id, submission, origin="api", brought=brought, said=said)
 
     async def _fetched(
         self, principal: str, session_id: str, files: tuple[tuple[str, bytes | str], ...]

@@ -171,7 +171,7 @@ class Children:
             for rule in laid_down:
                 rules.add(tx, child.session_id, parent.owner, rule)
             children.add(tx, child)
-            submission = Submission(text=each.task, run_id=child.run_id, model=each.model, origin="child")
+            submission = Submission(text=each.task, run_id=child.run_id, model=each.model)
             settings = Settings(each.budgets, self._settings.approval_times, self._settings.mailbox_depth)
             paid_by = run.progress.accepted.schedule_id
             commissioned(parent.owner, child.session_id, submission, settings, each.commission, schedule_id=paid_by)(tx)

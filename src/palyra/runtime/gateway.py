@@ -61,7 +61,8 @@ class Submission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     run_id: str = ""
     mode: InputMode = "followup"
     model: str = ""
-    origin: Origin = "interactive"
+    # False: nobody is there to answer a question, and policy may be stricter. The door decides the origin; a caller cannot name it.
+    attended: bool = True
     # Files that were stored for the session before.
     attachments: tuple[Attaching, ...] = ()
 
@@ -159,6 +160,7 @@ class Gateway:
         session_id: str,
         submission: Submission,
         *,
+        origin: Origin = "interactive",
         schedule_id: str = "",
         brought: Label = CLEAN,
         said: "Said | None" = None,
@@ -180,11 +182,13 @@ class Gateway:
         text = self._redactor.redact(submission.text)
         enclosed = NOTHING
         if "@" in submission.text or submission.attachments:
-            enclosed = labelled(await self._enclosed(principal, session_id, submission), brought)
+            enclosed = labelled(await self._enclosed(principal, session_id, submission, origin), brought)
         # The run that begins needs the conversation: the step reads it along, if it is not in memory.
         expected = self._lives.expect(session_id, submission_id)
         try:
-            step = _Submit(principal, session_id, submission_id, submission, text, self._settings, enclosed, said=said or PLAIN)
+            step = _Submit(
+                principal, session_id, submission_id, submission, text, self._settings, origin, enclosed, said=said or PLAIN
+            )
             step.expected, step.schedule_id = expected, schedule_id
             submitted = await self._db.write(step)
         finally:
@@ -194,11 +198,11 @@ class Gateway:
             self._runs.interrupt(submitted.run_id)
         return submitted
 
-    async def _enclosed(self, principal: str, session_id: str, submission: Submission) -> Enclosed:
+    async def _enclosed(self, principal: str, session_id: str, submission: Submission, origin: Origin) -> Enclosed:
         """What a message names and brings. Saying the same message again reads nothing again: it was taken as it was then."""
         if submission.run_id and await self._db.read(lambda tx: runs.find_submission(tx, submission.run_id)) is not None:
             return NOTHING
-        return await self._enclosures.of(principal, session_id, submission.text, submission.attachments, submission.origin)
+        return await self._enclosures.of(principal, session_id, submission.text, submission.attachments, origin)
 
     # --- watch --------------------------------------------------------------------------------------------------------
 
@@ -327,7 +331,7 @@ def commissioned(
 
     What works for a schedule is paid by that schedule.
     """
-    step = _Submit(principal, session_id, submission.run_id, submission, submission.text, settings, commission=commission)
+    step = _Submit(principal, session_id, submission.run_id, submission, submission.text, settings, "child", commission=commission)
     step.schedule_id = schedule_id
     return step
 
@@ -347,6 +351,7 @@ class _Submit:
         submission: Submission,
         text: str,
         settings: Settings,
+        origin: Origin,
         enclosed: Enclosed = NOTHING,
         commission: Commission | None = None,
         said: Said = PLAIN,
@@ -359,10 +364,11 @@ class _Submit:
         self._submission = submission
         self._text = text
         self._enclosed = enclosed
+        self._origin = origin
         self._budgets = settings.budgets
         self._depth = settings.mailbox_depth
         attached = [f"{each.artifact} {each.name}" for each in submission.attachments]
-        payload = "\0".join((session_id, submission.mode, submission.model, submission.origin, text, *attached))
+        payload = "\0".join((session_id, submission.mode, submission.model, origin, text, *attached))
         if said.given is not None or said.offered:
             payload += "\0" + msgspec.json.encode((said.given, said.offered)).decode()
         if said.wanted is not None:
@@ -403,7 +409,7 @@ class _Submit:
     def _accepted(self) -> RunAccepted:
         commission = self._commission
         return RunAccepted(
-            origin=self._submission.origin,
+            origin=self._origin,
             model=self._submission.model,
             budgets=self._budgets,
             parent_run_id=commission.run_id if commission else None,

@@ -136,11 +136,12 @@ class Scheduler:
     async def _submit(self, schedule: Schedule, firing: Firing, session: Session, run_id: str) -> None:
         attached = (Attaching(artifact=firing.artifact, name="webhook"),) if firing.artifact else ()
         brought: Label = untrusted(f"webhook:{schedule.schedule_id}") if firing.artifact else CLEAN
-        submission = Submission(text=schedule.text, run_id=run_id, model=schedule.model, origin="scheduled", attachments=attached)
+        submission = Submission(text=schedule.text, run_id=run_id, model=schedule.model, attachments=attached)
         await self._gateway.submit(
             schedule.owner,
             session.session_id,
             submission,
+            origin="scheduled",
             schedule_id=schedule.schedule_id,
             brought=merge(brought, schedule.label),
             said=Said(label=schedule.label),

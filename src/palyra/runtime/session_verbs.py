@@ -1,6 +1,8 @@
 """Sessions as verbs: resolve, list, search, reset, branch, archive, rename."""
 
 import os
+import pwd
+from functools import cache
 
 from msgspec import Struct
 
@@ -15,6 +17,10 @@ from palyra.runtime.clock import Clock
 from palyra.runtime.runs import Runs
 
 _LONGEST_NAME = 200
+# What belongs to the kernel and to every program of the machine.
+_SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/boot")
+# The numbers that Linux gives to people, below the one for nobody.
+_FIRST_PERSON, _NOBODY = 1_000, 65_534
 
 
 class Resolve(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -63,7 +69,7 @@ class Sessions:
                 raise InvalidInput(f"{name} may have {_LONGEST_NAME} characters")
         if wanted.session_id:
             ids.check(wanted.session_id, "session_id")
-        workspace = self._workspace(wanted.workspace or (self._default_workspace if folder is None else folder))
+        workspace = self.workspace(wanted.workspace or (self._default_workspace if folder is None else folder))
         new_id = wanted.session_id or self._clock.new_id()
         redact = self._redactor.redact
         created = SessionCreated(
@@ -79,7 +85,14 @@ class Sessions:
         def step(tx: Tx) -> tuple[Session, bool]:
             found = None
             if wanted.session_id or created.key or created.label:
-                found = sessions.find(tx, session_id=wanted.session_id, key=created.key, label=created.label, owner=principal)
+                found = sessions.find(
+                    tx,
+                    session_id=wanted.session_id,
+                    key=created.key,
+                    label=created.label,
+                    owner=principal,
+                    device=created.device,
+                )
             if found is not None:
                 if found.owner != principal:
                     raise Forbidden("this session belongs to someone else")
@@ -93,8 +106,8 @@ class Sessions:
 
         return await self._db.write(step)
 
-    def _workspace(self, given: str) -> str:
-        """The resolved folder a session works in. Too wide a folder, or the daemon's own, is refused."""
+    def workspace(self, given: str) -> str:
+        """Return the resolved folder that a session works in. Raise Forbidden for a folder of the system, the daemon or others."""
         if not given:
             return ""
         if "\0" in given:
@@ -104,8 +117,11 @@ class Sessions:
             raise InvalidInput(f"the workspace {given} is not a folder: create it, or name another", workspace=given)
         if path == "/":
             raise Forbidden("the whole machine is too wide a workspace: name a folder")
+        for root, whose in (*((root, "the system") for root in _SYSTEM), *_homes_of_others()):
+            if _overlap(path, root):
+                raise Forbidden(f"the workspace {given} belongs to {whose} ({root}): name a folder of your own", workspace=given)
         for root in self._forbidden:
-            if path == root or path.startswith(root + "/") or root.startswith(path + "/"):
+            if _overlap(path, root):
                 raise Forbidden(f"the workspace {given} contains or lies in the daemon's own folder {root}: name another")
         return path
 
@@ -113,15 +129,15 @@ class Sessions:
         ids.check(session_id, "session_id")
         return await self._db.read(lambda tx: sessions.get(tx, session_id, principal, in_segment=True))
 
-    async def listing(self, principal: str, *, archived: bool, before: str, limit: int) -> list[Session]:
-        """`before` is the id of the last session of the page before."""
+    async def listing(self, principal: str, *, archived: bool, before: str, limit: int, device: str = "") -> list[Session]:
+        """`before` is the id of the last session of the page before. With `device`, list only the sessions made there."""
         if before:
             ids.check(before, "before")
 
         def query(tx: Tx) -> list[Session]:
             last = sessions.find(tx, session_id=before) if before else None
             at = (last.updated_ms, last.session_id) if last else None
-            return sessions.listing(tx, principal, archived=archived, before=at, limit=limit)
+            return sessions.listing(tx, principal, archived=archived, before=at, limit=limit, device=device)
 
         return await self._db.read(query)
 
@@ -172,6 +188,23 @@ class Sessions:
             return sessions.change(tx, session, SessionChanged(title=title, archived=archived, kept=kept))
 
         return await self._db.write(step)
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or one.startswith(other + "/") or other.startswith(one + "/")
+
+
+@cache
+def _homes_of_others() -> tuple[tuple[str, str], ...]:
+    """Return the home folders of the machine's other people, each with whose it is."""
+    return tuple(
+        (os.path.realpath(user.pw_dir), f"the user {user.pw_name}")
+        for user in pwd.getpwall()
+        if user.pw_uid != os.getuid()
+        and (user.pw_uid == 0 or _FIRST_PERSON <= user.pw_uid < _NOBODY)
+        and user.pw_dir.count("/") > 0
+        if os.path.realpath(user.pw_dir) != "/" and not _overlap(os.path.realpath(user.pw_dir), os.path.expanduser("~"))
+    )
 
 
 def _check_same(found: Session, wanted: Resolve) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput, LimitExceeded, Unauthenticated
+from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, Unauthenticated
 from palyra.domain.events import AccessRefused, AccessWidened, AdminChanged
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
 from palyra.journal import tape, tokens
 from palyra.journal.database import Database, Tx
 from palyra.journal.tokens import Token, TokenScope
+from palyra.runtime.answers import Answer as ApprovalAnswer
 from palyra.runtime.clock import Clock
 from palyra.transports.limits import Failures
 from palyra.transports.refusals import Refusals
@@ -32,12 +33,19 @@ _MOST_ADDRESSES = 64
 # The daemon itself, looking at its own token's file.
 LOCAL = "local"
 _HERE = frozenset({LOCAL, "127.0.0.1", "::1", "unknown"})
-# What a scope may do includes what those below it may; connectors and workers have surfaces of their own.
-_RANK: dict[TokenScope, int] = {"owner": 3, "operator": 2, "viewer": 1, "connector": 0, "worker": 0}
+# A scope includes what those below it may do. Connectors and workers have surfaces of their own; a client gets the routes that
+# are marked for it, and no others.
+_RANK: dict[TokenScope, int] = {"owner": 3, "operator": 2, "viewer": 1, "client": 0, "connector": 0, "worker": 0}
 
 
 def allows(scope: TokenScope, needed: TokenScope) -> bool:
     return _RANK[scope] >= _RANK[needed]
+
+
+def check_standing(token: Token, answer: ApprovalAnswer) -> None:
+    """Raise Forbidden for an answer that holds for good, unless an owner gives it."""
+    if answer.scope == "always" and token.scope != "owner":
+        raise Forbidden("only an owner's token may allow something for good: answer once, for the session, or for a time")
 
 
 def digest_of(secret: str) -> bytes:
@@ -128,7 +136,9 @@ class Access:
     def _refused(self, events: list[AccessRefused]) -> None:
         self._recording = self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, SYSTEM, events))
 
-    async def mint(self, by: str, name: str, scope: TokenScope, *, principal: str, expires_ms: int = 0) -> tuple[str, Token]:
+    async def mint(
+        self, by: str, name: str, scope: TokenScope, *, principal: str, expires_ms: int = 0, workspace: str = ""
+    ) -> tuple[str, Token]:
         """A new token and its secret, which is known to nobody else from now on."""
         name = self._redact(name).strip()
         if not name or len(name) > _LONGEST_NAME:
@@ -138,8 +148,9 @@ class Access:
             raise InvalidInput("expires_ms lies in the past; it is a time in milliseconds since 1970, 0 for never")
         secret = PREFIX + secrets.token_urlsafe(32)
         digest = digest_of(secret)
-        token = Token(self._clock.new_id(), name, principal, scope, now, expires_ms)
-        event = AdminChanged(what="token", action="created", subject=token.token_id, details={"name": name, "scope": scope})
+        token = Token(self._clock.new_id(), name, principal, scope, now, expires_ms, workspace=workspace)
+        details = {"name": name, "scope": scope, **({"workspace": workspace} if workspace else {})}
+        event = AdminChanged(what="token", action="created", subject=token.token_id, details=details)
 
         def step(tx: Tx) -> None:
             tokens.add(tx, token, digest)

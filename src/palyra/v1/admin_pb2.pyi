@@ -120,14 +120,16 @@ class AdminListTokensRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class AdminCreateTokenRequest(_message.Message):
-    __slots__ = ("name", "scope", "expires_ms")
+    __slots__ = ("name", "scope", "expires_ms", "workspace")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     name: str
     scope: str
     expires_ms: int
-    def __init__(self, name: _Optional[str] = ..., scope: _Optional[str] = ..., expires_ms: _Optional[int] = ...) -> None: ...
+    workspace: str
+    def __init__(self, name: _Optional[str] = ..., scope: _Optional[str] = ..., expires_ms: _Optional[int] = ..., workspace: _Optional[str] = ...) -> None: ...
 
 class AdminRevokeTokenRequest(_message.Message):
     __slots__ = ("token_id",)

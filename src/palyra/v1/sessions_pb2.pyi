@@ -104,22 +104,22 @@ class SessionsWatchRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., after: _Optional[int] = ..., until: _Optional[str] = ...) -> None: ...
 
 class SessionsSubmitRequest(_message.Message):
-    __slots__ = ("session_id", "text", "run_id", "mode", "model", "origin", "attachments")
+    __slots__ = ("session_id", "text", "run_id", "mode", "model", "attachments", "attended")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
-    ORIGIN_FIELD_NUMBER: _ClassVar[int]
     ATTACHMENTS_FIELD_NUMBER: _ClassVar[int]
+    ATTENDED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     text: str
     run_id: str
     mode: str
     model: str
-    origin: str
     attachments: _containers.RepeatedCompositeFieldContainer[_types_pb2.Attaching]
-    def __init__(self, session_id: _Optional[str] = ..., text: _Optional[str] = ..., run_id: _Optional[str] = ..., mode: _Optional[str] = ..., model: _Optional[str] = ..., origin: _Optional[str] = ..., attachments: _Optional[_Iterable[_Union[_types_pb2.Attaching, _Mapping]]] = ...) -> None: ...
+    attended: bool
+    def __init__(self, session_id: _Optional[str] = ..., text: _Optional[str] = ..., run_id: _Optional[str] = ..., mode: _Optional[str] = ..., model: _Optional[str] = ..., attachments: _Optional[_Iterable[_Union[_types_pb2.Attaching, _Mapping]]] = ..., attended: _Optional[bool] = ...) -> None: ...
 
 class SessionsListRunsRequest(_message.Message):
     __slots__ = ("session_id", "before", "limit")

@@ -30,22 +30,22 @@ class Attaching(_message.Message):
     def __init__(self, artifact: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class Submit(_message.Message):
-    __slots__ = ("text", "run_id", "mode", "model", "origin", "attachments", "id")
+    __slots__ = ("text", "run_id", "mode", "model", "attachments", "id", "attended")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
-    ORIGIN_FIELD_NUMBER: _ClassVar[int]
     ATTACHMENTS_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
+    ATTENDED_FIELD_NUMBER: _ClassVar[int]
     text: str
     run_id: str
     mode: str
     model: str
-    origin: str
     attachments: _containers.RepeatedCompositeFieldContainer[Attaching]
     id: str
-    def __init__(self, text: _Optional[str] = ..., run_id: _Optional[str] = ..., mode: _Optional[str] = ..., model: _Optional[str] = ..., origin: _Optional[str] = ..., attachments: _Optional[_Iterable[_Union[Attaching, _Mapping]]] = ..., id: _Optional[str] = ...) -> None: ...
+    attended: bool
+    def __init__(self, text: _Optional[str] = ..., run_id: _Optional[str] = ..., mode: _Optional[str] = ..., model: _Optional[str] = ..., attachments: _Optional[_Iterable[_Union[Attaching, _Mapping]]] = ..., id: _Optional[str] = ..., attended: _Optional[bool] = ...) -> None: ...
 
 class AnswerApproval(_message.Message):
     __slots__ = ("decision", "scope", "subject", "for_ms", "arguments_json", "reason", "approval_id", "id")
@@ -504,7 +504,7 @@ class ConfigReloaded(_message.Message):
     def __init__(self, live: _Optional[_Iterable[str]] = ..., after_restart: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Token(_message.Message):
-    __slots__ = ("token_id", "name", "principal", "scope", "created_ms", "expires_ms", "used_ms", "revoked_ms")
+    __slots__ = ("token_id", "name", "principal", "scope", "created_ms", "expires_ms", "used_ms", "revoked_ms", "workspace")
     TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
@@ -513,6 +513,7 @@ class Token(_message.Message):
     EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
     USED_MS_FIELD_NUMBER: _ClassVar[int]
     REVOKED_MS_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     token_id: str
     name: str
     principal: str
@@ -521,7 +522,8 @@ class Token(_message.Message):
     expires_ms: int
     used_ms: int
     revoked_ms: int
-    def __init__(self, token_id: _Optional[str] = ..., name: _Optional[str] = ..., principal: _Optional[str] = ..., scope: _Optional[str] = ..., created_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., used_ms: _Optional[int] = ..., revoked_ms: _Optional[int] = ...) -> None: ...
+    workspace: str
+    def __init__(self, token_id: _Optional[str] = ..., name: _Optional[str] = ..., principal: _Optional[str] = ..., scope: _Optional[str] = ..., created_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., used_ms: _Optional[int] = ..., revoked_ms: _Optional[int] = ..., workspace: _Optional[str] = ...) -> None: ...
 
 class TokenList(_message.Message):
     __slots__ = ("tokens",)

@@ -124,14 +124,15 @@ class Submitting:
             submission = Submission(
                 text=self._text(messages, who, attached=bool(attached)),
                 run_id=first.message_id,
-                origin="channel",
                 model=(await self._db.read(partial(books.chosen, session_key=who.session_key))).model,
                 attachments=attached,
             )
             said = self._said(messages, who, session.session_id)
             # Watched before it begins: what it says first must not be missed.
             self._pending[first.message_id] = pending = _pending(first, who, session.session_id)
-            submitted = await self._gateway.submit(who.acts_as, session.session_id, submission, brought=said.label, said=said)
+            submitted = await self._gateway.submit(
+                who.acts_as, session.session_id, submission, origin="channel", brought=said.label, said=said
+            )
         except Exception as error:
             self._pending.pop(first.message_id, None)
             if isinstance(error, LimitExceeded):

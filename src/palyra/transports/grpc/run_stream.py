@@ -12,6 +12,7 @@ import msgspec
 
 from palyra.domain.errors import InvalidInput, Unavailable
 from palyra.journal.tokens import Token
+from palyra.runtime import clients
 from palyra.transports.grpc.batches import message_of, pump
 from palyra.transports.grpc.binding import parsed
 from palyra.transports.grpc.codec import chosen
@@ -61,6 +62,7 @@ class RunStream:
         """Until the client leaves; PalyraError if the stream cannot begin, or must end."""
         opened = await self._open(patience_s)
         token = self._token
+        await clients.check(self._parts.db, token, {"session_id": opened.session_id})
         await cursor_for(self._parts, token.principal, opened.session_id, opened.after)
         with place(self._parts, token) as ended:
             # Headers tell the client that it may begin to talk.

@@ -15,6 +15,7 @@ import grpc
 from grpc_health.v1 import health_pb2
 
 from palyra.domain.errors import ConfigInvalid, Forbidden, NotFound, PalyraError, Unavailable
+from palyra.runtime import clients
 from palyra.transports.grpc.batches import pump
 from palyra.transports.grpc.binding import Rpc, bound, services
 from palyra.transports.grpc.run_stream import ENDED, RunStream
@@ -156,9 +157,10 @@ class GrpcServer:
         authorization = headers.get(b"authorization", b"")
         return self._app.guard.admit(rpc.route, {b"authorization": authorization}, address)[0], address
 
-    def _call(self, rpc: Rpc, raw: bytes, context: Context) -> Call[Any, Any]:
+    async def _call(self, rpc: Rpc, raw: bytes, context: Context) -> Call[Any, Any]:
         token, address = self._admitted(rpc, context)
         request = rpc.read(raw)
+        await clients.check(self._parts.db, token, request.path)
         return Call(self._parts, token, request.path, request.query, request.body, {}, address)
 
     async def _stranger(self, path: str, context: Context) -> None:
@@ -173,7 +175,7 @@ class GrpcServer:
             await refuse(context, error)
 
     async def _unary(self, rpc: Rpc, raw: bytes, context: Context) -> bytes:
-        answer = await self._handled(rpc, self._call(rpc, raw, context))
+        answer = await self._handled(rpc, await self._call(rpc, raw, context))
         assert isinstance(answer, Answer), f"{rpc.path} streams"
         return rpc.write(answer)
 
@@ -192,7 +194,7 @@ class GrpcServer:
             task.exception()  # Whoever waited got it; if nobody did, it is nobody's.
 
     async def _pieces(self, rpc: Rpc, raw: bytes, context: Context) -> None:
-        call = self._call(rpc, raw, context)
+        call = await self._call(rpc, raw, context)
         outcome = await rpc.route.handler(call)
         if isinstance(outcome, Answer):
             for start in range(0, len(outcome.body), _PIECE):
@@ -208,7 +210,7 @@ class GrpcServer:
                     await context.write(_piece(chunk[start : start + _PIECE]))
 
     async def _events(self, rpc: Rpc, raw: bytes, context: Context) -> None:
-        call = self._call(rpc, raw, context)
+        call = await self._call(rpc, raw, context)
         watched = session_watched if "session_id" in call.path else all_watched
         batches: AsyncGenerator[Batch, None] = await watched(call, _as_it_is)
         with place(self._parts, call.token) as ended:

@@ -87,8 +87,9 @@ async def status(call: Call[Nothing, Nothing]) -> Answer:
         Status(
             version=parts.version,
             url=parts.url,
-            home=str(parts.home),
-            workspace=parts.sessions.default_workspace,
+            # A program has no use for where the daemon lives.
+            home=str(parts.home) if call.token.scope != "client" else "",
+            workspace=call.token.workspace or parts.sessions.default_workspace,
             models=models_of(parts),
             policy=PolicyState(parts.policy.version, parts.policy.preset),
             tools=[spec.name for spec in parts.catalogue.specs()],
@@ -97,7 +98,7 @@ async def status(call: Call[Nothing, Nothing]) -> Answer:
             entries=entries,
             incidents=wrong,
             unread=unread,
-            notes=parts.notes,
+            notes=parts.notes if call.token.scope != "client" else (),
             started_ms=parts.started_ms,
             uptime_ms=parts.clock.now_ms() - parts.started_ms,
         )

@@ -19,11 +19,12 @@ from palyra.transports.http.guard import COOKIE, split
 
 
 class NewToken(Input, frozen=True, kw_only=True):
-    """`expires_ms`: a time, 0 for never."""
+    """`expires_ms`: a time, 0 for never. `workspace`: the only folder of a client; empty for the daemon's default workspace."""
 
     name: str
     scope: TokenScope
     expires_ms: Count = 0
+    workspace: str = ""
 
 
 class MadeToken(Struct, frozen=True):
@@ -79,8 +80,11 @@ async def list_tokens(call: Call[Nothing, Nothing]) -> Answer:
 
 async def create_token(call: Call[Nothing, NewToken]) -> Answer:
     body = call.body
+    if body.workspace and body.scope != "client":
+        raise InvalidInput(f"only a token of scope client is bound to a workspace, and this one is to be {body.scope}")
+    workspace = await asyncio.to_thread(call.parts.sessions.workspace, body.workspace)
     secret, token = await call.parts.access.mint(
-        call.principal, body.name, body.scope, principal=call.principal, expires_ms=body.expires_ms
+        call.principal, body.name, body.scope, principal=call.principal, expires_ms=body.expires_ms, workspace=workspace
     )
     return ok(MadeToken(secret, token), 201)
 

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from palyra.domain.errors import NotFound, PalyraError, Unavailable
+from palyra.runtime import clients
 from palyra.transports.http import openapi, reading, table
 from palyra.transports.http.calls import Answer, Call, Headers, Nothing, Parts, Receive, Scope, Send, Streaming, encode
 from palyra.transports.http.errors import CLOSING, MethodNotAllowed, TooManyHeaders, body_of, internal, status_of
@@ -134,6 +135,7 @@ class App:
         given = scope["query_string"] if endpoint.route.has_effects else key_from_query(headers, scope["query_string"])
         token, by_cookie = self.guard.admit(endpoint.route, headers, address)
         reading.check_path(path)
+        await clients.check(self.parts.db, token, path)
         query = reading.query(endpoint, given)
         takes = endpoint.route.takes
         body: Any
@@ -169,6 +171,7 @@ class App:
             token, by_cookie = self.guard.admit(endpoint.route, headers, _address(scope))
             self.guard.check_origin(headers, by_cookie=by_cookie)
             reading.check_path(path)
+            await clients.check(self.parts.db, token, path)
             after = reading.query(endpoint, given).after
             session_id = path["session_id"]
             await cursor_for(self.parts, token.principal, session_id, after)

@@ -13,9 +13,10 @@ from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.journal.approvals import Approval
 from palyra.journal.runs import RunRow
 from palyra.journal.tokens import Token
+from palyra.runtime import clients
 from palyra.runtime.answers import Answer
 from palyra.runtime.gateway import Submission, Submitted
-from palyra.transports.auth import allows
+from palyra.transports.auth import allows, check_standing
 from palyra.transports.http.calls import Parts
 from palyra.transports.http.errors import Problem, internal, problem_of
 from palyra.transports.http.guard import Guard
@@ -95,14 +96,17 @@ class Conversing:
 
     async def _act(self, message: Act) -> Submitted | Approval | RunRow:
         token, parts = self._token, self._parts
-        if not allows(token.scope, "operator"):
+        if not allows(token.scope, "operator") and (token.scope != "client" or isinstance(message, AnswerApproval)):
             raise Forbidden(f"a token with scope {token.scope} may not do this: it needs operator", scope=token.scope)
         match message:
             case Submit():
-                return await parts.gateway.submit(token.principal, self._session_id, message)
+                origin = clients.origin_of(token, attended=message.attended)
+                return await parts.gateway.submit(token.principal, self._session_id, message, origin=origin)
             case AnswerApproval():
+                check_standing(token, message)
                 return await parts.answers.answer(token.principal, message.approval_id, message, self._surface)
             case Cancel():
+                await clients.check(parts.db, token, {"run_id": message.run_id})
                 return await parts.gateway.cancel(token.principal, message.run_id, message.reason or "cancelled by the user")
 
 

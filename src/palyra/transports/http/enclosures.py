@@ -52,9 +52,10 @@ async def paths(call: Call[Begun, Nothing]) -> Answer:
 
 ENCLOSURES: tuple[Route[Any, Any], ...] = (
     Route(method="POST", path=f"{_SESSION}/files", summary="store a file that a message can then have as an attachment",
-          handler=keep, scope="operator", query=FileName, takes=Takes(BYTES, MOST_BYTES), gives=(Gives(201, StoredFile),)),
+          handler=keep, scope="operator", client=True, query=FileName, takes=Takes(BYTES, MOST_BYTES),
+          gives=(Gives(201, StoredFile),)),
     Route(method="POST", path=f"{_SESSION}/references/preview", summary="what the references of a message would bring",
-          handler=preview, scope="operator", body=Draft, gives=(Gives(200, ReferencesPreview),)),
+          handler=preview, scope="operator", client=True, body=Draft, gives=(Gives(200, ReferencesPreview),)),
     Route(method="GET", path=f"{_SESSION}/paths", summary="paths of the workspace that begin so, for completing a reference",
-          handler=paths, scope="operator", query=Begun, gives=(Gives(200, PathList),)),
+          handler=paths, scope="operator", client=True, query=Begun, gives=(Gives(200, PathList),)),
 )  # fmt: skip

@@ -71,6 +71,8 @@ class Route(Generic[Q, B]):
     handler: Callable[[Call[Q, B]], Awaitable[Answer | Streaming]]
     gives: tuple[Gives, ...]
     scope: TokenScope | None = "viewer"
+    # Whether a token of scope client may call it, for its own sessions.
+    client: bool = False
     query: type[Q] = Nothing  # type: ignore[assignment]
     body: type[B] | None = None
     takes: Takes | None = None

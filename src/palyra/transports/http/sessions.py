@@ -14,6 +14,7 @@ from palyra.journal.runs import RunRow
 from palyra.journal.sessions import Session
 from palyra.journal.tape import Stored
 from palyra.journal.workspace import Artifact
+from palyra.runtime import clients
 from palyra.runtime.gateway import Submission
 from palyra.runtime.session_verbs import Resolve
 from palyra.runtime.undo import Undo
@@ -88,13 +89,15 @@ class RunPage(Struct, frozen=True):
 
 
 async def resolve(call: Call[Nothing, Resolve]) -> Answer:
-    session, is_new = await call.parts.sessions.find_or_create(call.principal, call.body)
+    session, is_new = await call.parts.sessions.find_or_create(call.principal, clients.resolved(call.token, call.body))
     return ok(session, 201 if is_new else 200)
 
 
 async def listing(call: Call[Listing, Nothing]) -> Answer:
     query = call.query
-    page = await call.parts.sessions.listing(call.principal, archived=query.archived, before=query.before, limit=query.limit)
+    page = await call.parts.sessions.listing(
+        call.principal, archived=query.archived, before=query.before, limit=query.limit, device=call.token.device
+    )
     return ok(SessionPage(page, page[-1].session_id if len(page) == query.limit else None))
 
 
@@ -135,7 +138,8 @@ async def entries(call: Call[EntriesQuery, Nothing]) -> Answer:
 
 
 async def messages(call: Call[Nothing, Submission]) -> Answer:
-    return ok(await call.parts.gateway.submit(call.principal, call.path["session_id"], call.body), 202)
+    origin = clients.origin_of(call.token, attended=call.body.attended)
+    return ok(await call.parts.gateway.submit(call.principal, call.path["session_id"], call.body, origin=origin), 202)
 
 
 async def runs_of(call: Call[RunsQuery, Nothing]) -> Answer:

@@ -30,6 +30,7 @@ from palyra.domain.events import (
 )
 from palyra.domain.run_state import TERMINAL
 from palyra.journal import approvals, runs
+from palyra.runtime import clients
 from palyra.runtime.gateway import Submission
 from palyra.runtime.session_verbs import Resolve
 from palyra.transports.http.calls import Input, Ulid
@@ -81,10 +82,10 @@ async def ask(asked: Asked, wanted: Ask) -> AsyncGenerator[Progress | Result, No
     parts, running = asked.call.parts, asked.running
     session_id = wanted.session_id
     if not session_id:
-        place = Resolve(key=wanted.session_key, workspace=wanted.workspace)
+        place = clients.resolved(asked.call.token, Resolve(key=wanted.session_key, workspace=wanted.workspace))
         session_id = (await parts.sessions.resolve(asked.principal, place)).session_id
-    submission = Submission(text=wanted.text, model=wanted.model, origin="api")
-    submitted = await parts.gateway.submit(asked.principal, session_id, submission)
+    submission = Submission(text=wanted.text, model=wanted.model)
+    submitted = await parts.gateway.submit(asked.principal, session_id, submission, origin="api")
     running.run_id = submitted.run_id
     if running.withdrawn:
         await parts.gateway.cancel(asked.principal, submitted.run_id, "taken back over MCP")

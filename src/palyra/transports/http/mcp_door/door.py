@@ -16,9 +16,10 @@ from msgspec import UNSET, Struct, UnsetType
 from palyra.domain import ids
 from palyra.domain.errors import Forbidden, InvalidInput, NotFound, PalyraError
 from palyra.journal.tokens import TokenScope
-from palyra.transports.auth import allows
+from palyra.runtime import clients
 from palyra.transports.http.calls import JSON, SSE, Answer, Call, Nothing, Streaming, Upload
 from palyra.transports.http.errors import MethodNotAllowed, NotAcceptable, problem_of
+from palyra.transports.http.guard import admits
 from palyra.transports.http.mcp_door import asking, rpc
 from palyra.transports.http.mcp_door.rpc import Notification, Refusal, Reply, Request, RequestId
 from palyra.transports.http.mcp_door.tool import Asked, Progress, Result, Running, Tool
@@ -63,11 +64,11 @@ class _Session(Struct):
 
 
 class Door:
-    """`scopes`: the right that each endpoint needs, by method and path."""
+    """`endpoints`: the row of each endpoint, by method and path: what it needs, the tool that is like it needs too."""
 
-    def __init__(self, tools: Sequence[Tool], scopes: dict[str, TokenScope | None]) -> None:
+    def __init__(self, tools: Sequence[Tool], endpoints: dict[str, Route[Any, Any]]) -> None:
         self.tools = {tool.name: tool for tool in tools}
-        self._scopes = scopes
+        self._endpoints = endpoints
         self._sessions: dict[str, _Session] = {}
 
     # --- HTTP ---------------------------------------------------------------------------------------------------------
@@ -98,7 +99,8 @@ class Door:
             raise MethodNotAllowed("there is nothing to listen to here: send messages with POST", allowed=["DELETE", "POST"])
         session = self._session(call)
         request_id, token, run_id, after = _read_event_id(given)
-        run = await call.parts.gateway.run(call.principal, ids.check(run_id, "run_id"))
+        await clients.check(call.parts.db, call.token, {"run_id": ids.check(run_id, "run_id")})
+        run = await call.parts.gateway.run(call.principal, run_id)
         meta = {"_meta": {"progressToken": token}} if token is not None else {}
         request = Request(id=request_id, method="tools/call", params=meta)
         running = session.running.get(request_id)
@@ -199,8 +201,8 @@ class Door:
 
     def _missing(self, call: Call[Nothing, Upload], tool: Tool) -> TokenScope | None:
         """The right that the caller lacks for a tool."""
-        needed = self._scopes[tool.like]
-        return needed if needed is not None and not allows(call.token.scope, needed) else None
+        route = self._endpoints[tool.like]
+        return None if admits(call.token, route) else route.scope
 
     async def _call(self, call: Call[Nothing, Upload], request: Request, session: _Session | None) -> Answer | Streaming:
         name, given = request.params.get("name"), request.params.get("arguments")
@@ -214,6 +216,7 @@ class Door:
             if missing is not None:
                 raise Forbidden(f"a token with scope {call.token.scope} may not do this: it needs {missing}")
             arguments = _typed(tool, given or {})
+            await clients.check(call.parts.db, call.token, given or {})
             running = Running()
             asked = Asked(call, request, running)
             if tool.gives is not None:
@@ -298,13 +301,13 @@ def _read_event_id(given: bytes) -> tuple[RequestId, RequestId | None, str, int]
 
 def rows(others: Sequence[Route[Any, Any]]) -> tuple[Route[Any, Any], ...]:
     """The door's own rows of the route table; what its tools need is read from the rows of the others."""
-    door = Door(TOOLS, {f"{route.method} {route.path}": route.scope for route in others})
+    door = Door(TOOLS, {f"{route.method} {route.path}": route for route in others})
     answers = (Gives(200, RpcAnswer), Gives(200, media=SSE), Gives(202), Gives(400, RpcAnswer), Gives(404, RpcAnswer))
     return (
-        Route(method="POST", path=PATH, summary="MCP: one message of a client (streamable HTTP)", handler=door.post,
+        Route(method="POST", path=PATH, summary="MCP: one message of a client (streamable HTTP)", handler=door.post, client=True,
               takes=Takes(JSON, _MOST_BYTES), gives=answers, errors=(406,)),
-        Route(method="GET", path=PATH, summary="MCP: take up a stream that broke", handler=door.get,
+        Route(method="GET", path=PATH, summary="MCP: take up a stream that broke", handler=door.get, client=True,
               gives=(Gives(200, media=SSE),), errors=(400, 404, 405)),
-        Route(method="DELETE", path=PATH, summary="MCP: end a session; its runs go on", handler=door.delete,
+        Route(method="DELETE", path=PATH, summary="MCP: end a session; its runs go on", handler=door.delete, client=True,
               gives=(Gives(204),), errors=(400, 404)),
     )  # fmt: skip

@@ -100,7 +100,9 @@ class Line(Struct, frozen=True, omit_defaults=True):
 
 async def sessions_list(asked: Asked, wanted: Sessions) -> Result:
     verbs = asked.call.parts.sessions
-    found = await verbs.listing(asked.principal, archived=wanted.archived, before=wanted.before, limit=wanted.limit)
+    found = await verbs.listing(
+        asked.principal, archived=wanted.archived, before=wanted.before, limit=wanted.limit, device=asked.call.token.device
+    )
     shown = [
         {"session_id": each.session_id, "title": each.title, "key": each.key or "", "updated_ms": each.updated_ms,
          "workspace": each.workspace, "active": each.active, "entries": each.head_seq}

@@ -232,7 +232,7 @@ async def begin(call: Call[Any, Any], read: Callable[[Any, dict[bytes, bytes]], 
     held = Held(call)
     try:
         formed = asked.wanted is not None and asked.wanted.form != "text"
-        return Answering(await call.parts.callers.begin(call.principal, asked), formed), held
+        return Answering(await call.parts.callers.begin(call.principal, asked, call.token), formed), held
     except BaseException:
         held.__exit__()
         raise

@@ -11,6 +11,7 @@ from palyra.domain.messages import ANY_CALL
 from palyra.journal import runs, sessions
 from palyra.journal.database import Tx
 from palyra.journal.runs import RunRow
+from palyra.runtime import clients
 from palyra.runtime.callers import Begun
 from palyra.transports.http.calls import Answer, Call, Input, Nothing, ok
 from palyra.transports.http.openai.following import Answering
@@ -99,6 +100,7 @@ async def _find(call: Call[Any, Any]) -> _Kept:
     run_id, seq = named_response(call.path["response"])
 
     def read(tx: Tx) -> _Kept | None:
+        clients.check_run(tx, call.token, run_id)
         run = runs.get(tx, run_id, call.principal)
         if sessions.get(tx, run.session_id, call.principal).archived:
             return None

@@ -15,7 +15,7 @@ _HEADERS = (
     ("X-Palyra-Session", "the id or key of the session to talk in; a key that is not known yet makes one"),
     ("Idempotency-Key", "the same key with the same request gives the same run"),
 )
-_route = partial(Route[Any, Any], refuse=body_of, problem=OpenAIError)
+_route = partial(Route[Any, Any], refuse=body_of, problem=OpenAIError, client=True)
 
 OPENAI: tuple[Route[Any, Any], ...] = (
     _route(method="POST", path="/v1/chat/completions", summary="the agent answers a chat, for programs that know OpenAI's",
