@@ -69,8 +69,18 @@ def test_only_the_topmost_results_of_our_server_count() -> None:
     assert not trust.vouched(results(failed, ("Received", "from evil"), forged), MX, "bank.example")
     # Servers that check in steps write several next to each other.
     assert trust.vouched(results(failed, forged), MX, "bank.example")
-    assert trust.vouched([("Received", "by us"), forged], MX, "bank.example")
+    assert trust.vouched([("Return-Path", "<x@evil.example>"), forged, ("Received", "by us")], MX, "bank.example")
     assert not trust.vouched([forged], "", "bank.example")
+
+
+@pytest.mark.parametrize("above", [[], [("Return-Path", "<x@evil.example>")], [("DKIM-Signature", "v=1"), ("X-Spam", "no")]])
+@pytest.mark.parametrize("below", [[], [("Received", "from evil by relay")], [("Subject", "hello")]])
+def test_results_below_the_topmost_received_came_with_the_mail(
+    above: list[tuple[str, str]], below: list[tuple[str, str]]
+) -> None:
+    forged = ("Authentication-Results", f"{MX}; dmarc=pass header.from=bank.example")
+    for received in ("Received", "received", "RECEIVED"):
+        assert not trust.vouched([*above, (received, f"from evil by {MX}"), *below, forged], MX, "bank.example")
 
 
 @given(st.text(alphabet=string.printable + 'ü"();=\\', max_size=80))

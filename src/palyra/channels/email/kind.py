@@ -30,7 +30,7 @@ KIND = Kind(
     permissions=(
         "IMAP: read the folder and set the flag Seen",
         "SMTP: send as the agent's address",
-        "your mail server checks SPF, DKIM and DMARC, and removes Authentication-Results in its own name from what comes in",
+        "your mail server checks SPF, DKIM and DMARC, and writes Authentication-Results above its own Received",
     ),
     steps=(
         "Make a mailbox for the agent alone: everything new in it is read and may be answered",

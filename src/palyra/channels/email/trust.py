@@ -1,7 +1,8 @@
 """Whether the server that took a mail in vouches for its sender: what Authentication-Results say, by RFC 8601.
 
-Anybody can write such a header. Only those of the configured server count, only the topmost ones, and only if what passed is the
-domain in From. What a sender can write into a value (in quotes or comments) is never read as a result.
+Anybody can write such a header. Each server puts its own lines on top, Received included, so what stands below the topmost
+Received came with the mail: it counts for nothing. Above it only the configured server's results count, and only if what passed
+is the domain in From. What a sender can write into a value (in quotes or comments) is never read as a result.
 """
 
 import re
@@ -27,9 +28,11 @@ def vouched(headers: Sequence[tuple[str, str]], authserv: str, domain: str) -> b
 
 
 def _own(headers: Sequence[tuple[str, str]], authserv: str) -> list[str]:
-    """The topmost results of this server: one header, or several that stand next to each other."""
+    """Return the results that this server put on top: one header, or several that stand next to each other."""
     found: list[str] = []
     for name, value in headers:
+        if name.casefold() == "received":
+            break
         if name.casefold() == "authentication-results" and _server(value) == authserv:
             found.append(value)
         elif found:
