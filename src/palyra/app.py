@@ -227,7 +227,7 @@ async def start(
     """
     home, given = loaded.home, loaded.config
     policy_folder = folders(home, given)
-    ground = lay(loaded, policy_folder, clock or Clock(), resolver or Resolver())
+    ground = lay(loaded, policy_folder, clock or Clock(), resolver or Resolver().allowing(given.network.private_hosts))
     await ground.vault.open()
     db, clock, redactor, vault = ground.db, ground.clock, ground.redactor, ground.vault
     certificates = _certificates(home, given, db, clock)

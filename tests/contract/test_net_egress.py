@@ -190,13 +190,14 @@ def test_a_body_is_sent_on_whole(chunked: bool) -> None:
     run(work())
 
 
-def test_an_address_that_was_listed_as_such_is_reached_although_it_is_private() -> None:
+def test_a_private_address_is_reached_only_if_the_settings_name_it_too() -> None:
     async def work() -> None:
         async with Site({"": HELLO}) as site:
-            async with opened(f"127.0.0.1:{site.port}") as (gate, _):
-                assert (await said(gate, get(f"http://127.0.0.1:{site.port}/"))).endswith(b"hello")
-            async with opened(f"127.0.0.1:{site.port}", own_ports=frozenset({site.port})) as (gate, _):
-                assert b" 403 " in await said(gate, get(f"http://127.0.0.1:{site.port}/"))
+            place = f"127.0.0.1:{site.port}"
+            async with opened(place, private=frozenset({place})) as (gate, _):
+                assert (await said(gate, get(f"http://{place}/"))).endswith(b"hello")
+            async with opened(place) as (gate, _):
+                assert b" 403 " in await said(gate, get(f"http://{place}/"))
             assert site.connections == 1
 
     run(work())
@@ -333,7 +334,7 @@ def test_a_server_that_is_not_there_is_a_bad_gateway() -> None:
             await refused(port)
 
     async def refused(port: int) -> None:
-        async with opened(f"127.0.0.1:{port}") as (gate, passages):
+        async with opened(f"127.0.0.1:{port}", private=frozenset({f"127.0.0.1:{port}"})) as (gate, passages):
             assert b" 502 " in await said(gate, get(f"http://127.0.0.1:{port}/"))
             assert b" 502 " in await said(gate, connect(f"127.0.0.1:{port}"))
             assert [passage.verdict for passage in await logged(passages, 2)] == ["failed", "failed"]

@@ -148,7 +148,7 @@ def config(attempt: Attempt) -> ServerConfig:
 
 def walls(here: World, given: ServerConfig, who: str) -> Spawn:
     sandbox = Sandbox(hidden=[str(here.home)], python="/usr/bin/python3" if who == "ordinary" else sys.executable)
-    return sandboxed.spawner_for(given, sandbox, Egress(Resolver()).gate, closed=[str(here.home)])
+    return sandboxed.spawner_for(given, sandbox, Egress(Resolver().allowing(given.hosts)).gate, closed=[str(here.home)])
 
 
 async def tried(here: World, given: ServerConfig, spawn: Spawn, code: str) -> ToolResult:

@@ -75,9 +75,7 @@ def test_only_the_topmost_results_of_our_server_count() -> None:
 
 @pytest.mark.parametrize("above", [[], [("Return-Path", "<x@evil.example>")], [("DKIM-Signature", "v=1"), ("X-Spam", "no")]])
 @pytest.mark.parametrize("below", [[], [("Received", "from evil by relay")], [("Subject", "hello")]])
-def test_results_below_the_topmost_received_came_with_the_mail(
-    above: list[tuple[str, str]], below: list[tuple[str, str]]
-) -> None:
+def test_results_below_the_topmost_received_came_with_the_mail(above: list[tuple[str, str]], below: list[tuple[str, str]]) -> None:
     forged = ("Authentication-Results", f"{MX}; dmarc=pass header.from=bank.example")
     for received in ("Received", "received", "RECEIVED"):
         assert not trust.vouched([*above, (received, f"from evil by {MX}"), *below, forged], MX, "bank.example")

@@ -3,7 +3,10 @@
 import pytest
 
 from palyra.domain.errors import PalyraError
+from palyra.tools.net.egress import Egress
+from palyra.tools.net.hosts import Refused
 from palyra.tools.net.listed import Listed
+from palyra.tools.net.resolve import Resolver, private_place
 
 
 @pytest.mark.parametrize(
@@ -56,3 +59,22 @@ def test_an_empty_list_covers_nothing() -> None:
 def test_an_entry_that_says_nothing_exact_is_refused(entry: str) -> None:
     with pytest.raises(PalyraError):
         Listed([entry])
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["169.254.169.254:80", "[fe80::1]:80", "metadata.google.internal:80", "127.0.0.1", "0.0.0.0:80", "*.lan:80", "", "a b:1"],
+)
+def test_what_nobody_may_reach_is_no_private_host_of_the_settings(place: str) -> None:
+    assert private_place(place) == ""
+
+
+def test_the_settings_open_a_place_for_every_tool_and_nothing_else_does() -> None:
+    strict, opened = Resolver(), Resolver().allowing(["127.0.0.1:3000", "nas.lan:443", "169.254.169.254:80"])
+    for place in ("127.0.0.1:3000", "nas.lan:443", "10.0.0.1:80", "169.254.1.1:80", "[fe80::1]:80", "localhost:80"):
+        with pytest.raises(Refused):
+            Egress(strict).check([place])
+    Egress(opened).check(["127.0.0.1:3000", "nas.lan:443", "example.org"])
+    for place in ("127.0.0.1:3001", "169.254.169.254:80", "127.0.0.1"):
+        with pytest.raises(Refused):
+            Egress(opened).check([place])

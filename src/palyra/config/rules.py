@@ -37,6 +37,10 @@ def objection(path: tuple[str, ...], value: Any) -> str:
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 return "must be an http or https address"
             return "must not hold credentials; use api_key" if "@" in parts.netloc else ""
+        case "private_hosts" if not all(map(_is_private_place, value)):
+            return (
+                'each must be a host with its port, such as "127.0.0.1:3000"; link-local and metadata addresses are never reached'
+            )
         case "allowed_origins" if not all(urlsplit(each).scheme and urlsplit(each).netloc for each in value):
             return 'each must be an origin such as "https://example.org"'
         case "allowed_hosts" if any("/" in each or not each for each in value):
@@ -44,6 +48,12 @@ def objection(path: tuple[str, ...], value: Any) -> str:
         case "names" if path[0] == "server" and any(not each or "/" in each or not each.isascii() for each in value):
             return 'each must be a name or an address such as "palyra.example.org" or "192.168.1.5", without a port'
     return ""
+
+
+def _is_private_place(text: str) -> bool:
+    from palyra.tools.net.resolve import private_place
+
+    return bool(private_place(text))
 
 
 def _is_reference(value: str) -> bool:
@@ -67,6 +77,9 @@ def contradictions(config: Config) -> Iterator[tuple[tuple[str, ...], str, str]]
         yield ("server", "tls", missing), "is missing; a certificate of your own needs both, cert and key", ""
     if tls.cert and not tls.enabled:
         yield ("server", "tls", "enabled"), "is false, and server.tls.cert is set; set it to true, or unset the certificate", ""
+    own = {f"{host}:{port}" for host in _LOOPBACK for port in (config.server.http_port, config.server.grpc_port)}
+    if own & set(config.network.private_hosts):
+        yield ("network", "private_hosts"), "names the daemon itself; tools never call it", ""
     yield from mcp.contradictions(config)
     yield from channels.contradictions(config)
     yield from spending.contradictions(config)

@@ -177,6 +177,12 @@ class WorkerLink(Section, frozen=True, kw_only=True):
     lease_ms: Annotated[int, says("a worker that is not heard for so long is lost", least=1_000, most=3_600_000)] = 30_000
 
 
+class Network(Section, frozen=True, kw_only=True):
+    private_hosts: Annotated[
+        Words, says('places on this machine or its network that tools may reach, each with its port: "127.0.0.1:3000"')
+    ] = ()
+
+
 class Workspace(Section, frozen=True, kw_only=True):
     root: Annotated[str, says("folder that new sessions work in; empty: where the daemon was started")] = ""
 
@@ -259,6 +265,7 @@ class Config(Section, frozen=True, kw_only=True):
     routing: dict[str, RoutingRule] = msgspec.field(default_factory=dict)
     limits: Limits = Limits()
     workers: WorkerLink = WorkerLink()
+    network: Network = Network()
     workspace: Workspace = Workspace()
     mailbox: Mailbox = Mailbox()
     memory: Memory = Memory()

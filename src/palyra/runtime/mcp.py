@@ -60,7 +60,8 @@ class Opener:
         from palyra.tools.mcp.servers import Servers
         from palyra.tools.net.egress import Allowance, Egress
 
-        egress = Egress(self._resolver, allowance=Allowance(bytes=_CARRIES_BYTES, seconds=_CARRIES_S))
+        # The operator wrote this list: an address in it may be private.
+        egress = Egress(self._resolver.allowing(config.hosts), allowance=Allowance(bytes=_CARRIES_BYTES, seconds=_CARRIES_S))
         return Servers(
             [config],
             KnownFiles(self._folder / "known"),

@@ -133,9 +133,13 @@ def last_resort(address: IPv4Address | IPv6Address) -> bool:
     return str(address) in METADATA or address.is_link_local or address.is_multicast or address.is_unspecified
 
 
+def metadata_name(name: str) -> bool:
+    return name in _METADATA_NAMES
+
+
 def name_refusal(name: str) -> str | None:
     """Why a host name must not even be looked up; nothing if it may. `name` is lower case and without a dot at its end."""
-    if name in _METADATA_NAMES:
+    if metadata_name(name):
         return "a cloud metadata host"
     labels = name.split(".")
     if labels[-1] in _LOCAL_NAMES:

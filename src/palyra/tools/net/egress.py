@@ -8,7 +8,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError
-from palyra.tools.net import addresses, connect, forwarding, hosts, urls
+from palyra.tools.net import connect, forwarding, hosts, urls
 from palyra.tools.net.connect import Line
 from palyra.tools.net.forwarding import Client, Meter
 from palyra.tools.net.listed import Listed
@@ -69,22 +69,26 @@ class Counts(Struct):
 
 
 class Egress:
-    """Opens gates. `own_ports` are the daemon's own: no gate leads back to them. `folder` is where sockets are made."""
+    """Opens gates. `folder` is where sockets are made."""
 
     def __init__(
         self,
         resolver: Resolver,
         *,
         folder: str | None = None,
-        own_ports: frozenset[int] = frozenset(),
         allowance: Allowance = Allowance(),  # noqa: B008 - frozen
         log: Log = lambda passage: None,
     ) -> None:
         self._resolver = resolver
         self._folder = folder
-        self._own_ports = own_ports
         self._allowance = allowance
         self._log = log
+
+    def check(self, allowed: Iterable[str]) -> None:
+        """Raise Refused for a list that names a host which is never reached, InvalidInput for one that cannot be read."""
+        for entry in Listed(allowed).entries:
+            for port in entry.ports:
+                self._resolver.check(entry.host, port)
 
     @asynccontextmanager
     async def gate(self, allowed: frozenset[str]) -> AsyncIterator["Gate"]:
@@ -95,7 +99,7 @@ class Egress:
         listed = Listed(allowed)
         folder = tempfile.mkdtemp(prefix="palyra-gate-", dir=self._folder)
         try:
-            gate = Gate(os.path.join(folder, "proxy"), listed, self._resolver, self._own_ports, self._allowance, self._log)
+            gate = Gate(os.path.join(folder, "proxy"), listed, self._resolver, self._allowance, self._log)
             await gate.open()
             try:
                 yield gate
@@ -106,14 +110,11 @@ class Egress:
 
 
 class Gate:
-    def __init__(
-        self, socket_path: str, listed: Listed, resolver: Resolver, own_ports: frozenset[int], allowance: Allowance, log: Log
-    ) -> None:
+    def __init__(self, socket_path: str, listed: Listed, resolver: Resolver, allowance: Allowance, log: Log) -> None:
         self.socket_path = socket_path
         self.counts = Counts()
         self._listed = listed
         self._resolver = resolver
-        self._own_ports = own_ports
         self._allowance = allowance
         self._log = log
         self._meter = Meter(allowance.bytes)
@@ -236,11 +237,4 @@ class Gate:
         """Where to connect to. Raises Forbidden for what is not listed or must not be reached."""
         if not self._listed.covers(host, port):
             raise Forbidden(f"{hosts.written(host)}:{port} is not among the hosts that were allowed for this command")
-        literal = addresses.parse(host)
-        if literal is None or addresses.refusal(literal) is None:
-            return await self._resolver.resolve(host, port)
-        if addresses.last_resort(literal):
-            raise Forbidden(f"{host} is {addresses.refusal(literal)} and is never reached from here")
-        if port in self._own_ports:
-            raise Forbidden(f"{host}:{port} is the daemon itself")
-        return (host,)
+        return await self._resolver.resolve(host, port)

@@ -7,10 +7,10 @@ between the check and the connection would decide where we go.
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from palyra.domain.errors import Unavailable
-from palyra.tools.net import addresses, hosts
+from palyra.domain.errors import InvalidInput, Unavailable
+from palyra.tools.net import addresses, hosts, urls
 from palyra.tools.net.hosts import Refused
 
 # Addresses of a name, as texts. Raises OSError if there are none.
@@ -24,14 +24,19 @@ _MOST_ANSWERS = 32
 class Resolver:
     """Judged addresses of hosts.
 
-    `allow_private` lists places, as host:port, that may be reached although they are not public. It comes from whoever
-    builds the daemon and no argument of a call can add to it.
+    `allow_private` lists places, as host:port, that may be reached although they are not public: the setting
+    `network.private_hosts`. It is the same for every tool, and no argument of a call can add to it.
     """
 
     def __init__(self, lookup: Lookup | None = None, *, allow_private: frozenset[str] = frozenset()) -> None:
         self._lookup = system_lookup if lookup is None else lookup
         self._allow_private = allow_private
         self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    def allowing(self, listed: Iterable[str]) -> "Resolver":
+        """Return the same with the places of a list that the operator wrote; what nobody may reach stays out."""
+        places = frozenset(place for place in map(private_place, listed) if place)
+        return Resolver(self._lookup, allow_private=self._allow_private | places)
 
     def check(self, host: str, port: int) -> None:
         """What can be said without looking anything up. Raises Refused for a host that must not be reached."""
@@ -48,9 +53,9 @@ class Resolver:
         if addresses.parse(host) is not None:
             return (host,)
         answers = await self._answers(host)
-        if not self._allowed(host, port):
-            for answer in answers:
-                _judge(host, answer)
+        allowed = self._allowed(host, port)
+        for answer in answers:
+            _judge(host, answer, allowed=allowed)
         return answers
 
     async def _answers(self, host: str) -> tuple[str, ...]:
@@ -71,9 +76,25 @@ class Resolver:
         return f"{hosts.written(host)}:{port}" in self._allow_private
 
 
-def _judge(host: str, answer: str) -> None:
+def private_place(text: str) -> str:
+    """Return an entry of `network.private_hosts` as it is compared, or nothing if it names no place that may be allowed."""
+    try:
+        spelt, port = urls.split_port(text.strip(), 0)
+        host = hosts.parse(spelt)
+    except (InvalidInput, Refused):
+        return ""
+    literal = addresses.parse(host)
+    if not port or addresses.metadata_name(host) or (literal is not None and addresses.last_resort(literal)):
+        return ""
+    return f"{hosts.written(host)}:{port}"
+
+
+def _judge(host: str, answer: str, *, allowed: bool) -> None:
+    """`allowed`: the operator named the host. What nobody may reach is refused all the same."""
     address = addresses.parse(answer)
     why = "no address" if address is None else addresses.refusal(address)
+    if allowed and address is not None and not addresses.last_resort(address):
+        return
     if why:
         raise Refused(f"{host} leads to {hosts.shown(answer)}, which is {why} and is never reached from here", host=host)
 

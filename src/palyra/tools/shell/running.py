@@ -25,6 +25,8 @@ class Gate(Protocol):
 class Egress(Protocol):
     """Opens a way to the hosts on a list and to no others; see `palyra.tools.net.egress`."""
 
+    def check(self, allowed: Sequence[str]) -> None: ...
+
     def gate(self, allowed: frozenset[str]) -> AbstractAsyncContextManager[Gate]: ...
 
 
@@ -47,13 +49,19 @@ class Runner:
         self.tier = tier
         self._egress = egress
 
+    def check_hosts(self, hosts: Sequence[str]) -> None:
+        """Raise Refused for hosts that no command reaches, before anybody is asked about them."""
+        if hosts and self._egress is None:
+            raise Forbidden("this daemon has no way out for commands: run it without hosts")
+        if hosts and self._egress is not None:
+            self._egress.check(hosts)
+
     @asynccontextmanager
     async def started(self, wanted: Wanted) -> AsyncIterator[Process]:
         """The command, running; when the block is left its tree is dead and its way out is closed."""
         async with AsyncExitStack() as stack:
             network = None
-            if wanted.hosts and self._egress is None:
-                raise Forbidden("this daemon has no way out for commands: run it without hosts")
+            self.check_hosts(wanted.hosts)
             if wanted.hosts and self._egress is not None:
                 gate = await stack.enter_async_context(self._egress.gate(frozenset(wanted.hosts)))
                 network = Network(gate.socket_path)

@@ -65,6 +65,7 @@ class Run:
         assert isinstance(arguments, RunArguments)
         place = self._place(arguments, workspace)
         hosts = _hosts(arguments.hosts)
+        self._runner.check_hosts(hosts)
         parsed = parse(arguments.command)
         return Scope(
             paths=(place.absolute,),
