@@ -78,6 +78,7 @@ export interface Answer {
   for_ms?: number;
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
+  seen?: string;
 }
 
 export interface AnswerRefused {
@@ -137,6 +138,7 @@ export interface ApprovalResolved {
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
   surface?: string;
+  preview?: Preview | null;
 }
 
 export interface Asker {
@@ -682,6 +684,8 @@ export interface Preview {
   kind: "command" | "diff" | "request" | "text";
   title: string;
   body?: string;
+  length?: number;
+  digest?: string;
 }
 
 export interface Problem {

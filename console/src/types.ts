@@ -110,6 +110,7 @@ export interface Answer {
   for_ms?: number;
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
+  seen?: string;
 }
 
 export interface AnswerRefused {
@@ -134,9 +135,20 @@ export interface Approval {
   seq?: number;
 }
 
+export interface ApprovalDraft {
+  arguments?: { [name: string]: unknown } | null;
+}
+
 export interface ApprovalPage {
   approvals: (Approval)[];
   next: string | null;
+}
+
+export interface ApprovalPreview {
+  preview: palyra_domain_tools_Preview;
+  verdict: "allow" | "ask" | "deny";
+  why?: string;
+  subjects?: (Subject)[];
 }
 
 export interface ApprovalRequested {
@@ -169,6 +181,7 @@ export interface ApprovalResolved {
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
   surface?: string;
+  preview?: palyra_domain_tools_Preview | null;
 }
 
 export interface ArchiveOld {
@@ -3014,6 +3027,8 @@ export interface palyra_domain_tools_Preview {
   kind: "command" | "diff" | "request" | "text";
   title: string;
   body?: string;
+  length?: number;
+  digest?: string;
 }
 
 export interface palyra_journal_channels_Message {

@@ -34,6 +34,14 @@ def script(folder: Path) -> dict[str, Any]:
         "never": [{"text": ["Never will this be ", "done."], "hold": str(folder / "never"), "hold_after": 1}],
         "write": [{"text": "I write.", "calls": [WRITE]}, {"text": "It is settled."}],
         "shell": [{"text": "I run it.", "calls": [{"name": "shell.run", "arguments": {"command": WAITS}}]}, {"text": "It ran."}],
+        "write much": [
+            {"calls": [{"name": "fs.write", "arguments": {"path": "much.txt", "content": "a long line of words\n" * 6_000}}]},
+            {"text": "Much is settled."},
+        ],
+        "two and wait": [
+            {"calls": [{"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}} for name in ("c", "d")]},
+            {"text": "Never said."},
+        ],
         "two": [
             {"calls": [{"name": "fs.write", "arguments": {"path": f"{name}.txt", "content": name}} for name in ("a", "b")]},
             {"text": "Both are settled."},

@@ -56,8 +56,8 @@ def test_what_it_does_can_be_edited_before_it_is_allowed(somebody: Person) -> No
     asked(page)
     card = page.get_by_role("region", name="Palyra asks")
     card.get_by_text("More ways to answer").click()
-    card.get_by_role("button", name="Edit what it does").click()
-    box = card.get_by_label("What it does, edited")
+    card.get_by_role("button", name="Edit arguments").click()
+    box = card.get_by_label("Arguments")
     box.fill("{ not json")
     card.get_by_role("button", name="Allow as edited").click()
     expect(card.get_by_role("alert")).to_contain_text("not valid")
@@ -71,6 +71,66 @@ def test_what_it_does_can_be_edited_before_it_is_allowed(somebody: Person) -> No
     message.press("Enter")
     expect(page.get_by_role("article", name="Step: write a file").locator("summary .badge")).to_have_text("undone")
     assert plan(somebody) is None
+
+
+def test_an_edit_is_shown_while_it_is_typed_and_ever_after(somebody: Person) -> None:
+    page = somebody.log_in()
+    asked(page)
+    card = page.get_by_role("region", name="Palyra asks")
+    card.get_by_text("More ways to answer").click()
+    card.get_by_role("button", name="Edit arguments").click()
+    card.get_by_label("Arguments").fill('{"path": ".env", "content": "x"}')
+    expect(card.get_by_role("alert")).to_contain_text(".env")
+    card.get_by_label("Arguments").fill('{"path": "plan.txt", "content": "edited\\n"}')
+    drafted = card.get_by_label("As edited")
+    expect(drafted.locator(".diff .add")).to_have_text("+edited\n")
+    expect(card).not_to_contain_text("+two")
+    card.get_by_role("button", name="Allow as edited").click()
+    expect(page.get_by_text("It is settled.")).to_be_visible()
+    step = page.get_by_role("article", name="Step: write a file")
+    step.get_by_text("plan.txt", exact=True).first.click()
+    expect(step.locator(".diff")).to_contain_text("+edited")
+    expect(step.locator(".diff")).not_to_contain_text("+two")
+    page.get_by_role("link", name="Approvals").click()
+    page.get_by_role("button", name="Answered").click()
+    page.locator(".history summary").first.click()
+    shown = page.locator(".history details[open]").first
+    expect(shown.locator(".diff").first).to_contain_text("+edited")
+    expect(shown.locator(".diff").nth(1)).not_to_be_visible()
+    shown.get_by_role("link", name="See the moment on the timeline").click()
+    entry = page.locator(".tape-entry")
+    expect(entry.locator(".diff").first).to_contain_text("+edited")
+    expect(entry.get_by_text("Approved with edited arguments")).to_be_visible()
+    (somebody.daemon.workspace / "plan.txt").unlink()
+
+
+def test_what_is_too_long_for_the_card_is_allowed_only_after_all_of_it_was_shown(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "write much")
+    card = page.get_by_role("region", name="Palyra asks")
+    expect(card).to_contain_text("Only the beginning and the end are shown.")
+    expect(card.get_by_role("button", name="Deny")).to_be_enabled()
+    expect(card.get_by_role("button", name="Allow once")).to_be_disabled()
+    card.get_by_role("button", name="Show everything").click()
+    expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+    assert card.locator("pre").first.inner_text().count("+a long line of words") == 6_000
+    card.get_by_role("button", name="Allow once").click()
+    expect(page.get_by_text("Much is settled.")).to_be_visible()
+    written = somebody.daemon.workspace / "much.txt"
+    assert written.read_text().count("\n") == 6_000
+    written.unlink()
+
+
+def test_a_stopped_run_says_so_and_its_steps_do_not_wait_for_ever(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "two and wait")
+    expect(page.get_by_role("button", name="Allow once").first).to_be_enabled()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".meter .badge")).to_have_text("stopped")
+    badges = page.get_by_role("article", name="Step: write a file").locator("summary .badge")
+    for number in range(2):
+        expect(badges.nth(number)).to_have_text(re.compile("stopped|not run"))
+    expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
 
 
 def test_a_wider_yes_says_what_it_covers_and_is_not_asked_again(somebody: Person) -> None:

@@ -1,9 +1,11 @@
 """Chatting in the console as a person does: asking, watching, stopping, attaching, finding again."""
 
+import io
 import re
 import time
 from collections.abc import Callable
 
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.console_world import Person, click_and_see, say, serious
@@ -70,12 +72,12 @@ def test_stop_ends_what_runs_and_it_can_be_tried_again(somebody: Person) -> None
     say(page, "never")
     expect(page.get_by_text("Never will")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("Stopped")).to_be_visible()
-    ended(page)
+    expect(page.get_by_text("Stopped: cancelled by the user")).to_be_visible()
+    expect(page.locator(".meter .badge")).to_have_text("stopped")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("article", name="You")).to_have_count(2)
     page.get_by_role("button", name="Stop").click()
-    ended(page)
+    expect(page.locator(".meter .badge")).to_have_text("stopped")
 
 
 def test_while_it_works_one_can_say_how_a_message_joins(somebody: Person) -> None:
@@ -278,7 +280,29 @@ def test_a_long_session_shows_its_end_first_and_its_beginning_when_looked_for(so
     log.press("Home")
     expect(messages.first).to_be_in_viewport()
     # Whoever says something is taken to where it is said.
-    say(page, "hello again")
-    expect(messages.last).to_contain_text("hello again")
+    say(page, "good evening")
+    expect(messages.last).to_contain_text("good evening")
     expect(messages.last).to_be_in_viewport()
-    ended(page)
+    expect(page.locator(".meter .badge")).not_to_have_text("working")
+
+
+def test_a_picture_is_seen_where_it_is_attached_and_downloaded_by_its_name(somebody: Person) -> None:
+    page = somebody.log_in()
+    data = io.BytesIO()
+    Image.new("RGB", (64, 48), "teal").save(data, "PNG")
+    page.locator("input[type=file]").set_input_files({"name": "sea shore.png", "mimeType": "image/png", "buffer": data.getvalue()})
+    composer = page.get_by_role("form", name="Write a message")
+    drawn = "it => it.complete && it.naturalWidth === 64"
+    expect(composer.get_by_role("img", name="sea shore.png")).to_be_visible()
+    page.wait_for_function(f"() => ({drawn})(document.querySelector('.composer .thumb img'))")
+    say(page, "hello")
+    message = page.get_by_role("article", name="You").last
+    expect(message.get_by_role("img", name="sea shore.png")).to_be_visible()
+    page.wait_for_function(f"() => ({drawn})(document.querySelector('.user .thumb img'))")
+    message.get_by_role("button", name="Show sea shore.png").click()
+    expect(page.get_by_role("dialog", name="sea shore.png")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="sea shore.png")).not_to_be_visible()
+    with page.expect_download() as download:
+        message.get_by_role("link", name="sea shore.png").click()
+    assert download.value.suggested_filename == "sea shore.png"

@@ -283,7 +283,7 @@ def test_a_credential_is_part_of_what_is_decided_and_shown_by_reference() -> Non
     assert [subject.kind for subject in subjects] == ["command", "tool"]
     assert "authorization: from vault:key" in preview.body
     assert "body: 5,000 bytes" in preview.body
-    assert len(preview.body) < 3000
+    assert preview.body.endswith("x" * 5000)
 
 
 def test_reading_can_be_repeated_and_sending_cannot() -> None:

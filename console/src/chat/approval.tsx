@@ -3,14 +3,15 @@ import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { post, wordsOf } from "../core/api";
 import { refreshLists } from "../core/store";
-import { toolWords, visible, when } from "../core/words";
+import { count, toolWords, visible, when } from "../core/words";
 import { Diff, Output } from "../ui/code";
 import { Badge, Labels, Problem } from "../ui/parts";
-import type { Answer, ApprovalRequested, Subject } from "../types";
+import type { Answer, ApprovalPreview, ApprovalRequested, ApprovalResolved, Subject, palyra_domain_tools_Preview as Preview } from "../types";
 
 /** A card that appears under a moving finger must not be answered by it. */
 const DEAF_MS = 350;
 const HOUR_MS = 3_600_000;
+const TYPING_MS = 300;
 type Width = "once" | "session" | "timed" | "always";
 const WIDTHS: readonly (readonly [Width, string])[] = [
   ["once", "only this once"],
@@ -36,12 +37,26 @@ function covers(subject: Subject): string {
   }
 }
 
-export function Previewed({ request }: { request: ApprovalRequested }): VNode {
-  const body = visible(request.preview.body ?? "");
+/** What would run, or ran: all that is there of it, with its length and digest where that is only a part. */
+export function What({ preview }: { preview: Preview }): VNode {
+  const body = visible(preview.body ?? "");
   return (
     <>
-      <p class="what" dir="auto"><bdi>{visible(request.preview.title)}</bdi></p>
-      {body && (request.preview.kind === "diff" ? <Diff text={body} /> : <Output text={body} label={request.preview.kind === "command" ? "command" : "details"} />)}
+      <p class="what" dir="auto"><bdi>{visible(preview.title)}</bdi></p>
+      {body && (preview.kind === "diff" ? <Diff text={body} all /> : <Output text={body} label={preview.kind === "command" ? "command" : "details"} all />)}
+      {!!preview.length && <p class="hint">{count(preview.length)} characters in all. SHA-256 of what runs: <span class="mono" title={preview.digest}>{preview.digest?.slice(0, 16)}…</span></p>}
+    </>
+  );
+}
+
+/** `resolution`: the answer, if there is one. What was edited is shown as edited; what was proposed stays beside it. */
+export function Previewed({ request, resolution }: { request: ApprovalRequested; resolution?: ApprovalResolved | null | undefined }): VNode {
+  const edited = resolution?.preview;
+  return (
+    <>
+      {edited && <p><Badge tone="warn">Edited</Badge> Approved with edited arguments; this is what runs.</p>}
+      <What preview={edited ?? request.preview} />
+      {edited && <details class="more"><summary>As proposed</summary><What preview={request.preview} /></details>}
       <p class="why">{visible(request.why)}</p>
       {request.flow && <Flow request={request} />}
     </>
@@ -59,6 +74,46 @@ function Flow({ request }: { request: ApprovalRequested }): VNode {
   );
 }
 
+interface Drafted { found?: ApprovalPreview; error: string }
+
+/** What edited arguments would do, worked out anew while they are typed. */
+function useDraft(approvalId: string, edited: string | undefined): Drafted {
+  const [drafted, setDrafted] = useState<Drafted>({ error: "" });
+  useEffect(() => {
+    if (edited === undefined) return setDrafted({ error: "" });
+    let stale = false;
+    const timer = setTimeout(() => {
+      let given: unknown;
+      try {
+        given = JSON.parse(edited);
+      } catch {
+        return setDrafted((before) => ({ ...before, error: "The arguments are not valid JSON: check quotes, commas and brackets." }));
+      }
+      void post<ApprovalPreview>(`/v1/approvals/${approvalId}/preview`, { arguments: given }).then(
+        (found) => { if (!stale) setDrafted({ found, error: "" }); },
+        (failure: unknown) => { if (!stale) setDrafted({ error: wordsOf(failure) }); },
+      );
+    }, TYPING_MS);
+    return () => {
+      stale = true;
+      clearTimeout(timer);
+    };
+  }, [approvalId, edited]);
+  return drafted;
+}
+
+function Draft({ draft, request }: { draft: Drafted; request: ApprovalRequested }): VNode {
+  const { found, error } = draft;
+  return (
+    <div role="status" aria-label="As edited">
+      <p><Badge tone="warn">Edited</Badge> {found ? "This is what would run." : "Looking at what this would do…"}</p>
+      {found && <What preview={found.preview} />}
+      {found?.verdict === "deny" ? <Problem text={`Policy denies this: ${found.why ?? ""}`} /> : <p class="why">{visible(found?.why ?? request.why)}</p>}
+      <Problem text={error} />
+    </div>
+  );
+}
+
 interface Given {
   request: ApprovalRequested;
   arguments?: Record<string, unknown>;
@@ -72,6 +127,8 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
   const [subject, setSubject] = useState(0);
   const [edited, setEdited] = useState<string | undefined>();
   const [reason, setReason] = useState("");
+  const [whole, setWhole] = useState<ApprovalPreview | undefined>();
+  const draft = useDraft(request.approval_id, edited);
   const alive = useRef(true);
   useEffect(() => {
     const timer = setTimeout(() => setBusy(false), DEAF_MS);
@@ -80,6 +137,19 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
       clearTimeout(timer);
     };
   }, []);
+
+  const showAll = async () => {
+    setError("");
+    try {
+      setWhole(await post<ApprovalPreview>(`/v1/approvals/${request.approval_id}/preview`));
+    } catch (failure) {
+      setError(wordsOf(failure));
+    }
+  };
+  const shown = whole?.preview ?? request.preview;
+  const subjects = (edited === undefined ? undefined : draft.found?.subjects) ?? request.subjects ?? [];
+  // What is not shown whole cannot be approved. Whoever edits it has all of it before them.
+  const hidden = request.about === "tool" && !!shown.length && edited === undefined;
 
   const say = async (decision: Answer["decision"]) => {
     const given: Answer = { decision, ...(reason ? { reason } : {}) };
@@ -92,8 +162,9 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
           return;
         }
       }
+      else if (whole?.preview.digest) given.seen = whole.preview.digest;
       given.scope = width;
-      const chosen = request.subjects?.[subject];
+      const chosen = subjects[subject];
       if (width !== "once" && chosen) given.subject = chosen;
       if (width === "timed") given.for_ms = HOUR_MS;
     }
@@ -108,7 +179,6 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
     if (alive.current) setBusy(false);
   };
 
-  const subjects = request.subjects ?? [];
   return (
     <section class={`approval risk-${request.risk}`} aria-label={`Palyra asks: ${toolWords(request.tool)}`}>
       <header class="row">
@@ -117,7 +187,12 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
         <Badge tone={request.risk === "low" ? "" : request.risk === "medium" ? "warn" : "bad"}>{RISK[request.risk] ?? request.risk}</Badge>
         <Labels label={request.label} />
       </header>
-      <Previewed request={request} />
+      {edited === undefined ? <Previewed request={{ ...request, preview: shown }} /> : <Draft draft={draft} request={request} />}
+      {hidden && (
+        <p class="row" role="status"><strong>Only the beginning and the end are shown.</strong>
+          {whole ? <span>It is too long to be shown whole: deny it, and ask for smaller parts.</span> : <button type="button" onClick={() => void showAll()}>Show everything</button>}
+        </p>
+      )}
       {request.about === "tool" && (
         <details class="more">
           <summary>More ways to answer</summary>
@@ -134,10 +209,10 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
             </label>
           )}
           {proposed && (edited === undefined
-            ? <button type="button" class="quiet" onClick={() => setEdited(JSON.stringify(proposed, null, 2))}>Edit what it does</button>
-            : <label>What it does, edited
+            ? <button type="button" class="quiet" onClick={() => setEdited(JSON.stringify(proposed, null, 2))}>Edit arguments</button>
+            : <label>Arguments
                 <textarea class="mono" rows={8} spellcheck={false} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
-                <button type="button" class="quiet" onClick={() => setEdited(undefined)}>Take the edit back</button>
+                <button type="button" class="quiet" onClick={() => setEdited(undefined)}>Discard changes</button>
               </label>)}
           <label>Tell it why (if you like)
             <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
@@ -155,7 +230,7 @@ export function ApprovalCard({ request, arguments: proposed, onAnswered }: Given
         ) : (
           <>
             <button type="button" class="no" disabled={busy} onClick={() => void say("deny")}>Deny</button>
-            <button type="button" class="yes" disabled={busy} onClick={() => void say("allow")}>
+            <button type="button" class="yes" disabled={busy || hidden || (edited !== undefined && draft.found?.verdict === "deny")} title={hidden ? "Show everything first" : ""} onClick={() => void say("allow")}>
               {edited !== undefined ? "Allow as edited" : width === "once" ? "Allow once" : `Allow ${WIDTHS.find(([each]) => each === width)![1]}`}
             </button>
           </>

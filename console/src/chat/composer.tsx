@@ -2,13 +2,14 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, online, post, upload, wordsOf } from "../core/api";
-import type { Conversation } from "../core/conversation";
+import { type Conversation, ended } from "../core/conversation";
 import { go } from "../core/router";
 import { listen, sessions } from "../core/store";
 import { count, size, visible } from "../core/words";
 import { Badge, Choice, Problem } from "../ui/parts";
 import type { PathList, ReferencesPreview, StoredFile, Submission } from "../types";
 import { begunPath, change, COMMANDS, completed, drafts, editing, mode, NOTHING, type Offer, pathOffers, REFERENCES, sent } from "./composing";
+import { Picture } from "./items";
 import { branch, command, create, stop, submit } from "./verbs";
 
 const NEW = "new";
@@ -52,7 +53,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
   const key = conversation?.id ?? NEW;
   const draft = drafts.value[key] ?? NOTHING;
   const run = conversation?.run.value;
-  const working = !!run && run.state !== "done";
+  const working = !!run && !ended(run);
   const [error, setError] = useState("");
   const [sending, setSending] = useState(false);
   const [chosen, setChosen] = useState(0);
@@ -185,7 +186,7 @@ export function Composer({ conversation }: { conversation: Conversation | undefi
       {preview && <References preview={preview} />}
       {draft.files.length > 0 && (
         <ul class="attached">{draft.files.map((file) => (
-          <li><bdi>{visible(file.name)}</bdi><span class="hint">{size(file.size)}{file.note ? `, ${file.note}` : ""}</span>
+          <li>{conversation && <Picture file={file} sessionId={conversation.id} />}<bdi>{visible(file.name)}</bdi><span class="hint">{size(file.size)}{file.note ? `, ${file.note}` : ""}</span>
             <button type="button" class="quiet small" aria-label={`Leave out ${file.name}`} onClick={() => change(key, { files: draft.files.filter((each) => each !== file) })}>Leave out</button></li>
         ))}</ul>
       )}

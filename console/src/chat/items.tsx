@@ -1,6 +1,6 @@
 // What a conversation is made of, drawn: messages, replies, tool calls and notices.
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Conversation, Item, NoticeItem, ReplyItem, ToolItem, UserItem } from "../core/conversation";
 import { href } from "../core/router";
 import { calm, count, lasting, money, size, toolWords, visible, when } from "../core/words";
@@ -48,13 +48,40 @@ function User({ item, conversation, shared }: { tick: number; item: UserItem; co
   );
 }
 
+const PICTURES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
+
+/** An address that gives a stored file under its name. */
+export function download(sessionId: string, artifact: string, name: string): string {
+  return withKey(`/v1/sessions/${sessionId}/artifacts/${artifact}?name=${encodeURIComponent(name)}`);
+}
+
+/** A stored picture, small; a click shows it as large as the window. */
+export function Picture({ file, sessionId }: { file: Pick<Attachment, "artifact" | "media_type" | "name" | "width" | "height">; sessionId: string }): VNode | null {
+  const box = useRef<HTMLDialogElement>(null);
+  if (!PICTURES.has(file.media_type)) return null;
+  const name = visible(file.name || "picture");
+  const source = download(sessionId, file.artifact, file.name || "picture");
+  return (
+    <>
+      <button type="button" class="plain thumb" aria-label={`Show ${name}`} onClick={() => box.current?.showModal()}>
+        <img src={source} alt={name} loading="lazy" decoding="async" width={file.width || undefined} height={file.height || undefined} />
+      </button>
+      <dialog ref={box} class="lightbox" aria-label={name} onClick={() => box.current?.close()}>
+        <img src={source} alt={name} loading="lazy" />
+        <p class="row"><bdi>{name}</bdi><button type="button" class="small">Close</button></p>
+      </dialog>
+    </>
+  );
+}
+
 export function Attached({ attachments, sessionId }: { attachments: readonly Attachment[]; sessionId: string }): VNode | null {
   if (!attachments.length) return null;
   return (
     <ul class="attached">
       {attachments.map((each) => (
         <li>
-          <a href={withKey(`/v1/sessions/${sessionId}/artifacts/${each.artifact}`)} download={each.name || "file"}><bdi>{visible(each.name || "file")}</bdi></a>
+          <Picture file={each} sessionId={sessionId} />
+          <a href={download(sessionId, each.artifact, each.name || "file")} download={each.name || "file"}><bdi>{visible(each.name || "file")}</bdi></a>
           <span class="hint">{size(each.size ?? 0)}{each.width ? `, ${each.width} × ${each.height}` : ""}</span>
         </li>
       ))}
@@ -91,10 +118,12 @@ const OUTCOMES: Record<string, string> = {
   timeout: "took too long", unknown: "outcome unknown", skipped: "left out",
 };
 
-function stateOf(item: ToolItem): [string, string] {
+/** `over`: its run has ended, so what has not finished never will. */
+function stateOf(item: ToolItem, over: boolean): [string, string] {
   if (item.undone) return ["undone", "warn"];
   if (item.finished) return [OUTCOMES[item.finished.outcome] ?? item.finished.outcome, item.finished.outcome === "ok" ? "good" : "bad"];
-  if (item.approval && !item.resolved) return ["waits for you", "warn"];
+  if (item.approval && !item.resolved && !over) return ["waits for you", "warn"];
+  if (over) return [item.startedMs ? "interrupted" : "not run", "warn"];
   if (item.startedMs) return ["working", ""];
   return ["next", ""];
 }
@@ -105,10 +134,12 @@ function summary(item: ToolItem): string {
 }
 
 function Tool({ tick, item, conversation }: { tick: number; item: ToolItem; conversation: Conversation }): VNode {
-  const [words, tone] = stateOf(item);
+  const over = item.over;
+  const [words, tone] = stateOf(item, over);
   const { finished, approval } = item;
-  const asks = approval && !item.resolved && !finished;
+  const asks = approval && !item.resolved && !finished && !over;
   const tier = finished?.attestation?.tier;
+  const did = item.resolved?.preview ?? approval?.preview;
   return (
     <article class="tool" aria-label={`Step: ${toolWords(item.proposed.tool)}`}>
       {asks && <ApprovalCard key={approval.approval_id} request={approval} arguments={item.proposed.arguments} />}
@@ -129,11 +160,12 @@ function Tool({ tick, item, conversation }: { tick: number; item: ToolItem; conv
           {item.resolved && <span>{item.resolved.decision === "allow" ? "you allowed it" : item.resolved.decision === "deny" ? "you denied it" : item.resolved.decision}</span>}
         </div>
         <Code text={visible(JSON.stringify(item.proposed.arguments, null, 2))} language="json" />
-        {approval?.preview.kind === "diff" && !asks && <Diff text={visible(approval.preview.body ?? "")} />}
+        {item.resolved?.preview && <p><Badge tone="warn">Edited</Badge> Approved with edited arguments; this is what ran.</p>}
+        {did?.kind === "diff" && !asks && <Diff text={visible(did.body ?? "")} />}
         {!finished && item.output && <Output text={visible(item.output)} label="output so far" />}
         {finished?.text && <Output text={visible(finished.text)} label="result" />}
         <Attached attachments={finished?.images ?? []} sessionId={conversation.id} />
-        {finished?.artifact && <p><a href={withKey(`/v1/sessions/${conversation.id}/artifacts/${finished.artifact}`)} download="result.txt">Download the whole result ({size(finished.size ?? 0)})</a></p>}
+        {finished?.artifact && <p><a href={download(conversation.id, finished.artifact, "result.txt")} download="result.txt">Download the whole result ({size(finished.size ?? 0)})</a></p>}
         {(finished?.changes?.length ?? 0) > 0 && <Changes tick={tick} item={item} conversation={conversation} />}
       </details>
     </article>
@@ -179,7 +211,7 @@ function Changes({ item, conversation }: { tick: number; item: ToolItem; convers
       <ul class="changes">{item.finished!.changes!.map((each) => <li><Badge>{each.change}</Badge> <bdi class="mono">{visible(each.path)}</bdi></li>)}</ul>
       <Problem text={error} />
       {did && <Diff text={visible(did)} />}
-      {!did && !item.undone && item.approval?.preview.kind !== "diff" && <button type="button" class="quiet" onClick={look}>Show what changed</button>}
+      {!did && !item.undone && (item.resolved?.preview ?? item.approval?.preview)?.kind !== "diff" && <button type="button" class="quiet" onClick={look}>Show what changed</button>}
       {preview?.diff && <Diff text={visible(preview.diff)} />}
       {!item.undone && item.proposed.effect === "reversible" && (preview
         ? <div class="row"><button type="button" onClick={() => void undo(false)}>Undo this now</button><button type="button" class="quiet" onClick={() => setPreview(undefined)}>Leave it</button></div>

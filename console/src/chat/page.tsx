@@ -138,13 +138,13 @@ function Meter({ conversation }: { conversation: Conversation }): VNode | null {
     return () => clearInterval(timer);
   }, [working]);
   useEffect(() => {
-    if (run) spoken.value = run.state === "waiting" ? "Palyra asks you something" : run.state === "done" ? "Done" : "Working";
+    if (run) spoken.value = run.state === "waiting" ? "Palyra asks you something" : run.state === "failed" ? "Failed" : run.state === "stopped" ? "Stopped" : run.state === "done" ? "Done" : "Working";
   }, [run?.state, run?.runId]);
   if (!run) return null;
-  const states = { accepted: "waits its turn", in_progress: "working", waiting: "waits for you", done: "done" } as const;
+  const states = { accepted: "waits its turn", in_progress: "working", waiting: "waits for you", done: "done", failed: "failed", stopped: "stopped" } as const;
   return (
     <div class="meter" title="Tokens read and written, and the cost, of this run">
-      <Badge tone={run.state === "waiting" ? "warn" : run.state === "done" ? "" : "good"}>{states[run.state]}</Badge>
+      <Badge tone={run.state === "waiting" || run.state === "stopped" ? "warn" : run.state === "failed" ? "bad" : run.state === "done" ? "" : "good"}>{states[run.state]}</Badge>
       <span>{lasting(Math.max(0, (run.endedMs || Math.max(now, run.startedMs)) - run.startedMs))}</span>
       <span>{count(run.input)} in, {count(run.output)} out</span>
       {run.cost > 0 && <span>{money(run.cost)}</span>}

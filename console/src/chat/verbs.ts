@@ -1,6 +1,6 @@
 // What a person can do with a session, each one call to the daemon.
 import { get, patch, post } from "../core/api";
-import type { Conversation } from "../core/conversation";
+import { type Conversation, ended } from "../core/conversation";
 import { go } from "../core/router";
 import { refreshLists } from "../core/store";
 import type { Entry, EntryPage, Session, Submission, Submitted } from "../types";
@@ -15,7 +15,7 @@ export async function submit(sessionId: string, given: Submission): Promise<Subm
 
 export async function stop(conversation: Conversation): Promise<void> {
   const run = conversation.run.peek();
-  if (run && run.state !== "done") await post(`/v1/runs/${run.runId}/cancel`, {});
+  if (run && !ended(run)) await post(`/v1/runs/${run.runId}/cancel`, {});
 }
 
 export async function retry(conversation: Conversation): Promise<void> {

@@ -54,6 +54,8 @@ export interface ToolItem extends Base {
   output: string;
   finished?: ToolFinished;
   undone: boolean;
+  /** Its run has ended. */
+  over: boolean;
   /** The turn that asked for it, with its tokens and cost; shared by all that it asked for. */
   askedIn: ModelReplied | undefined;
   /** Whether somebody opened or closed it. */
@@ -70,7 +72,7 @@ export type Item = UserItem | ReplyItem | ToolItem | NoticeItem;
 
 export interface RunView {
   runId: string;
-  state: "accepted" | "in_progress" | "waiting" | "done";
+  state: "accepted" | "in_progress" | "waiting" | "done" | "failed" | "stopped";
   acceptedSeq: number;
   startedMs: number;
   endedMs: number;
@@ -80,6 +82,11 @@ export interface RunView {
   context: number;
   budget: number;
   model: string;
+}
+
+/** Whether a run is over, however it ended. */
+export function ended(run: RunView): boolean {
+  return run.state === "done" || run.state === "failed" || run.state === "stopped";
 }
 
 const MOST_OUTPUT = 200_000;
@@ -205,14 +212,14 @@ export class Conversation {
         if (event.after === "crash") this.notice(entry, "plain", "Palyra was restarted and went on from here.");
         break;
       case "run.completed":
-        this.end(entry);
+        this.end(entry, "done");
         break;
       case "run.failed":
-        this.end(entry);
+        this.end(entry, "failed");
         this.notice(entry, "bad", event.message, { retry: true });
         break;
       case "run.cancelled":
-        this.end(entry);
+        this.end(entry, "stopped");
         this.notice(entry, "warn", event.reason && event.reason !== "cancelled" ? `Stopped: ${event.reason}` : "Stopped.", { retry: true });
         break;
       case "input.received":
@@ -272,7 +279,7 @@ export class Conversation {
     if (event.kind === "tool.proposed") {
       this.add({
         ...this.base(entry, event.call_id), kind: "tool", callId: event.call_id, proposed: event,
-        startedMs: 0, output: "", undone: false, askedIn: this.askedIn.get(event.call_id), opened: undefined,
+        startedMs: 0, output: "", undone: false, over: false, askedIn: this.askedIn.get(event.call_id), opened: undefined,
       });
       this.askedIn.delete(event.call_id);
       return;
@@ -324,11 +331,18 @@ export class Conversation {
     return made;
   }
 
-  private end(entry: Entry): void {
+  private end(entry: Entry, state: "done" | "failed" | "stopped"): void {
     const run = this.runs.get(entry.run_id ?? "");
-    if (run) Object.assign(run, { state: "done", endedMs: entry.time_ms });
+    if (run) Object.assign(run, { state, endedMs: entry.time_ms });
     this.unqueue(entry.run_id);
-    for (const item of this.list.slice(-50)) if (item.kind === "reply" && item.live && item.runId === entry.run_id) this.close(item);
+    for (const item of this.list.slice(-200)) {
+      if (item.runId !== entry.run_id) continue;
+      if (item.kind === "reply" && item.live) this.close(item);
+      if (item.kind === "tool" && !item.finished) {
+        item.over = true;
+        this.dirty.add(item);
+      }
+    }
   }
 
   private unqueue(runId: string | undefined): void {
@@ -408,7 +422,7 @@ export class Conversation {
       if (this.structure) this.items.value = [...this.list];
       for (const item of this.dirty) item.tick.value++;
       if (this.runDirty) {
-        const open = [...this.runs.values()].filter((run) => run.state !== "done");
+        const open = [...this.runs.values()].filter((run) => !ended(run));
         const shown = open.find((run) => run.state !== "accepted") ?? open[0] ?? [...this.runs.values()].at(-1);
         this.run.value = shown && { ...shown };
       }

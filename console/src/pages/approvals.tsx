@@ -81,7 +81,8 @@ function Open(): VNode {
       else if (event.key === "d" && current.request.about === "tool") void attempt(() => answer(current.approval_id, { decision: "deny" }));
       else if (event.key === "a" && current.request.about === "tool") {
         // A yes takes two presses about the same question: one is easily a slip.
-        if (armed === current.approval_id) void attempt(() => answer(current.approval_id, { decision: "allow", scope: "once" }));
+        if (current.request.preview.length) setError("Only a part of this is shown: show everything on the card first.");
+        else if (armed === current.approval_id) void attempt(() => answer(current.approval_id, { decision: "allow", scope: "once" }));
         else setArmed(current.approval_id);
         event.preventDefault();
         return;
@@ -162,8 +163,8 @@ function Answered(): VNode {
         {shown?.map((each) => (
           <li key={each.approval_id}>
             <details>
-              <summary><Badge tone={each.decision === "allow" ? "good" : each.decision === "deny" ? "bad" : ""}>{DECISIONS[each.decision ?? ""] ?? each.decision}</Badge> <bdi>{visible(each.request.preview.title)}</bdi> <span class="hint">{ago(each.resolved_ms ?? each.requested_ms)}</span></summary>
-              <Previewed request={each.request} />
+              <summary><Badge tone={each.decision === "allow" ? "good" : each.decision === "deny" ? "bad" : ""}>{DECISIONS[each.decision ?? ""] ?? each.decision}</Badge> <bdi>{visible((each.resolution?.preview ?? each.request.preview).title)}</bdi> <span class="hint">{ago(each.resolved_ms ?? each.requested_ms)}</span></summary>
+              <Previewed request={each.request} resolution={each.resolution} />
               <p class="hint">Answered {when(each.resolved_ms ?? 0)}{each.resolution?.surface ? ` in ${each.resolution.surface}` : ""}{each.resolution?.reason ? `: ${visible(each.resolution.reason)}` : ""}. <a href={href("chat", each.session_id)}>Open the conversation</a> · <a href={href("timeline", each.session_id, String(each.seq ?? ""))}>See the moment on the timeline</a></p>
             </details>
           </li>

@@ -10,7 +10,8 @@ import { count, visible, when } from "../core/words";
 import { why } from "../core/why";
 import { Code, Diff } from "../ui/code";
 import { Badge, Problem } from "../ui/parts";
-import type { Entry, ExplainedCall, Forked, Moment, Rewound, RunReplay, ToolFinished, Undone } from "../types";
+import { Previewed, What } from "../chat/approval";
+import type { ApprovalRequested, ApprovalResolved, Entry, ExplainedCall, Forked, Moment, Rewound, RunReplay, ToolFinished, Undone } from "../types";
 
 const SAYS: Record<string, string> = {
   "run.accepted": "a run was accepted", "run.started": "the run began", "run.resumed": "the run went on", "run.completed": "the run was done",
@@ -47,12 +48,25 @@ export function EntryDetail({ entry, tape, choose }: Given): VNode {
       <Links words="Because of" found={causes} choose={choose} none={entry.run_id ? "This began it." : "Somebody did this, outside of any run."} />
       <Links words="It led to" found={effects} choose={choose} none="Nothing further yet." />
       {entry.kind === "route.planned" && entry.run_id && <p><a href={href("usage", "run", entry.run_id)}>Who was asked in this run, and why</a></p>}
+      <Asked entry={entry} tape={tape} />
       {entry.kind === "tool.decided" && <Decided callId={(entry.event as { call_id: string }).call_id} />}
       <Unchanged id={tape.id} entry={entry} />
       <Ways entry={entry} id={tape.id} choose={choose} />
       <Code text={visible(JSON.stringify(entry.event, null, 2))} language="json" />
     </section>
   );
+}
+
+/** What a question was about and what the answer let run: an edit is shown as edited at both. */
+function Asked({ entry, tape }: { entry: Entry; tape: Tape }): VNode | null {
+  if (entry.kind === "approval.resolved") {
+    const { preview } = entry.event as ApprovalResolved;
+    return preview ? <><h3>What ran</h3><p><Badge tone="warn">Edited</Badge> Approved with edited arguments.</p><What preview={preview} /></> : null;
+  }
+  if (entry.kind !== "approval.requested") return null;
+  const request = entry.event as ApprovalRequested;
+  const answer = tape.between(entry.seq, entry.seq + NEAR).find((each) => each.kind === "approval.resolved" && (each.event as ApprovalResolved).approval_id === request.approval_id);
+  return <><h3>What was asked</h3><Previewed request={request} resolution={answer?.event as ApprovalResolved | undefined} /></>;
 }
 
 function Links({ words, found, choose, none }: { words: string; found: readonly Entry[]; choose: (seq: number) => void; none: string }): VNode {

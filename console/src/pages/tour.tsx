@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Drawn } from "../chat/items";
 import { create, rename, submit } from "../chat/verbs";
 import { get, online, post } from "../core/api";
-import type { Conversation, Item, ToolItem } from "../core/conversation";
+import { type Conversation, ended, type Item, type ToolItem } from "../core/conversation";
 import { href } from "../core/router";
 import { open, show, status } from "../core/store";
 import { count } from "../core/words";
@@ -88,7 +88,7 @@ function Steps({ conversation, note, remember }: { conversation: Conversation; n
   for (const item of items) item.tick.value;
   const done = progress(items, note);
   const at = done.indexOf(false);
-  const working = !!conversation.run.value && conversation.run.value.state !== "done";
+  const working = !!conversation.run.value && !ended(conversation.run.value);
   const { error, busy, attempt } = useAttempt();
   const [entries, setEntries] = useState(note.verified ?? 0);
   const say = (text: string) => attempt(() => submit(conversation.id, { text }));

@@ -55,8 +55,10 @@ export function Code({ text, language, plain: uncoloured = false }: { text: stri
 
 const MOST_LINES = 2000;
 
-export function Diff({ text }: { text: string }): VNode {
+/** `all`: somebody decides about it, so nothing is left out; what is very long loses its colours instead. */
+export function Diff({ text, all = false }: { text: string; all?: boolean }): VNode {
   const lines = text.split("\n");
+  if (all && lines.length > MOST_LINES) return <Output text={text} label="what changes" all />;
   const shown = lines.slice(0, MOST_LINES);
   const kind = (line: string) =>
     line.startsWith("+++") || line.startsWith("---") ? "file" : line.startsWith("@@") ? "hunk" : line[0] === "+" ? "add" : line[0] === "-" ? "del" : "";
@@ -101,11 +103,11 @@ export function turned(diff: string): string {
   return out.join("\n");
 }
 
-export function Output({ text, label }: { text: string; label: string }): VNode {
+export function Output({ text, label, all = false }: { text: string; label: string; all?: boolean }): VNode {
   return (
     <div class="code output">
       <div class="code-head"><span>{label}</span><Copy text={text} /></div>
-      <pre tabIndex={0}><code>{text.length > 60_000 ? text.slice(0, 60_000) + "\n…" : text}</code></pre>
+      <pre tabIndex={0}><code>{text.length > 60_000 && !all ? text.slice(0, 60_000) + "\n…" : text}</code></pre>
     </div>
   );
 }

@@ -33,6 +33,7 @@ from palyra.journal.sessions import Session
 
 # How long a daemon that went away may take to come back.
 _PATIENCE_S = 5.0
+_ELSEWHERE = "; too long to be shown whole here: approve it in the console, or with `palyra approvals show`"
 # Our decision and how far it reaches, by the option that an editor gives back.
 _DECISIONS = {
     "allow": ("allow", "once"),
@@ -146,15 +147,16 @@ class Following:
             self._asking[request.approval_id] = self._editor.start(self._asked(request))
 
     async def _asked(self, request: ApprovalRequested) -> None:
+        whole = self._updates.shows_all(request.preview)
         shown = schema.ToolCallUpdate(
             tool_call_id=request.call_id or request.approval_id,
-            title=f"{request.tool or request.about}: {request.why} (risk {request.risk})",
+            title=f"{request.tool or request.about}: {request.why} (risk {request.risk}){'' if whole else _ELSEWHERE}",
             status="pending",
             content=self._updates.preview(request.preview),
         )
         session_id = self._session.session_id
         ask = self._editor.connection.request_permission
-        answer = await ask(session_id=session_id, tool_call=shown, options=_options(request))
+        answer = await ask(session_id=session_id, tool_call=shown, options=_options(request, whole=whole))
         chosen = getattr(answer.outcome, "option_id", "")
         if chosen not in _DECISIONS:
             return  # Nothing was decided: it can still be answered, here or elsewhere.
@@ -167,8 +169,11 @@ class Following:
             await self._editor.note(session_id, f"the answer did not count: {error.message}")
 
 
-def _options(request: ApprovalRequested) -> list[schema.PermissionOption]:
+def _options(request: ApprovalRequested, *, whole: bool) -> list[schema.PermissionOption]:
+    """`whole`: the editor shows all of what would run. What it does not show whole cannot be allowed in it."""
     option = schema.PermissionOption
+    if not whole and request.about != "in_doubt":
+        return [option(option_id="deny", name="Reject", kind="reject_once")]
     if request.about == "in_doubt":
         return [
             option(option_id="happened", name="It happened", kind="allow_once"),

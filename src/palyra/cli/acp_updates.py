@@ -156,6 +156,16 @@ class Updates:
                 ]
         return None
 
+    def shows_all(self, preview: Preview) -> bool:
+        """Return whether `preview` leaves nothing out."""
+        if preview.length:
+            return False
+        try:
+            files = diffs.parse(preview.body) if preview.kind == "diff" else []
+        except PalyraError:
+            files = []
+        return len(files) <= _MOST_DIFFS if files else len(preview.title) + len(preview.body) + 2 <= _LONGEST_TEXT
+
     def preview(self, preview: Preview) -> list[Content]:
         """What a person is shown before they say yes."""
         found = self._diff(preview.body) if preview.kind == "diff" else None

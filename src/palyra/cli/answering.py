@@ -2,9 +2,10 @@
 
 import os
 import sys
+from collections.abc import Callable
 
 from palyra.cli import client, editing, entry_lines
-from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
+from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say, View
 from palyra.cli.exits import Interrupted
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
@@ -20,7 +21,7 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
     def style(text: str, *styles: str) -> str:
         return state.out.style(text, *styles, color=state.out.error_color)
 
-    deciding = Deciding(request)
+    deciding = Deciding(request, hidden=entry_lines.hides(request.preview))
     with open("/dev/tty", encoding="utf-8", errors="replace") as terminal:
         width = os.get_terminal_size(terminal.fileno()).columns
         for line in entry_lines.approval_lines(style, request, width=width):
@@ -35,6 +36,8 @@ def answer_at_terminal(state: State, session_id: str, request: ApprovalRequested
                 sys.stderr.write("\n")
                 raise
             step = deciding.enter(line) if line else Leave()
+            if isinstance(step, View):
+                step = viewed(state.api, deciding, style, lambda line: sys.stderr.write(line + "\n"))
             if isinstance(step, Edit):
                 try:
                     proposed = editing.proposed(state.api, session_id, request.call_id)
@@ -64,4 +67,19 @@ def send(api: Api, approval_id: str, step: Decided) -> Approval:
         for_ms=step.for_ms,
         arguments=step.arguments,
         reason=step.reason,
+        seen=step.seen,
     )
+
+
+def viewed(api: Api, deciding: Deciding, style: entry_lines.Style, write: Callable[[str], object]) -> Say:
+    """Show all of what would run, and let it be answered if that was all."""
+    try:
+        shown = client.approval_preview(api, deciding.request.approval_id).preview
+    except PalyraError as error:
+        return Say(error.message)
+    for line in entry_lines.preview_lines(style, shown, whole=True):
+        write(line)
+    if shown.length:
+        return Say("this is too long to be shown whole anywhere: deny it, and ask for it in smaller parts")
+    deciding.viewed(shown.digest)
+    return Say(f"that is all of it ({len(shown.body):,} characters)")

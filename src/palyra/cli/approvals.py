@@ -16,7 +16,7 @@ from palyra.client.http import Stopped
 from palyra.client.stream import decode
 from palyra.domain.errors import Conflict, InvalidInput
 from palyra.domain.events import Entry
-from palyra.domain.tools import Subject
+from palyra.domain.tools import Preview, Subject
 from palyra.journal.approvals import Approval
 
 _OUTCOMES = ("happened", "again", "skip")
@@ -61,8 +61,11 @@ def show(state: State, approval_id: str) -> None:
         return
     for line in entry_lines.approval_lines(state.out.style, found.request, preview=False, width=_width(state)):
         state.out.line(line)
-    for line in clean(found.request.preview.body).splitlines():
-        state.out.line("    " + entry_lines.diff_line(state.out.style, line))
+    shown = _shown(state, found)
+    for line in entry_lines.preview_lines(state.out.style, shown, whole=True):
+        state.out.line(line)
+    if shown.digest:
+        state.out.line(f"  SHA-256 of what {'ran' if found.decision else 'will run'}: {shown.digest}")
     for number, subject in enumerate(found.request.subjects, 1):
         state.out.line(f"  a wider yes can cover {number}. {subject_words(subject)}")
     state.out.line(f"  session {found.session_id}, asked {words.when(found.requested_ms)}")
@@ -76,8 +79,18 @@ def show(state: State, approval_id: str) -> None:
 @click.option("--always", is_flag=True, help="Allow the like from now on; this writes a policy.")
 @click.option("--subject", "number", type=int, metavar="N", help="What a wider yes covers, by its number in `show`.  [default: 1]")
 @click.option("--arguments", metavar="JSON", help="Use these arguments instead of those proposed.")
+@click.option(
+    "--seen", default="", metavar="SHA256", help="The digest that `show` prints; needed for what is too long for one look."
+)
 def allow(
-    state: State, approval_id: str, for_session: bool, period: str | None, always: bool, number: int | None, arguments: str | None
+    state: State,
+    approval_id: str,
+    for_session: bool,
+    period: str | None,
+    always: bool,
+    number: int | None,
+    arguments: str | None,
+    seen: str,
 ) -> None:
     if for_session + bool(period) + always > 1:
         raise InvalidInput("choose one of --session, --for and --always")
@@ -95,6 +108,7 @@ def allow(
             subject=_subject(found, number) if number is not None else None,
             for_ms=words.parse_duration(period) if period else 0,
             arguments=_arguments(arguments) if arguments else None,
+            seen=seen,
         ),
     )
 
@@ -186,6 +200,15 @@ def _tell(state: State, approval: Approval) -> None:
         state.out.line(line)
     state.out.line(f"  answer with: palyra approvals allow {approval.approval_id}, or deny")
     sys.stdout.flush()
+
+
+def _shown(state: State, approval: Approval) -> Preview:
+    """Return what ran, or all of what would run: an edit counts, and what was cut is asked for."""
+    if approval.resolution is not None and approval.resolution.preview is not None:
+        return approval.resolution.preview
+    if approval.request.preview.length and not approval.decision:
+        return client.approval_preview(state.api, approval.approval_id).preview
+    return approval.request.preview
 
 
 def _width(state: State) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from palyra.cli import client, editing, entry_lines
-from palyra.cli.answering import send
-from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
+from palyra.cli.answering import send, viewed
+from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say, View
 from palyra.cli.line_editor import Event, Line, LineEditor, Signal
 from palyra.cli.safe_text import clean, width_of
 from palyra.cli.screen import Screen
@@ -178,7 +178,7 @@ class Chat:
         if request is None:
             return
         self.screen.lines(entry_lines.approval_lines(self._style, request, width=self.terminal.out.width))
-        self._deciding = Deciding(request)
+        self._deciding = Deciding(request, hidden=entry_lines.hides(request.preview))
         if not self._fits(self._deciding.prompt):
             self.screen.lines(entry_lines.wrapped(self._style, self._deciding.prompt.removesuffix(" > "), self.terminal.out.width))
         self.terminal.forget_typed()
@@ -309,6 +309,8 @@ class Chat:
 
     def _decide(self, deciding: Deciding, text: str) -> None:
         step = deciding.enter(text)
+        if isinstance(step, View):
+            step = viewed(self.api, deciding, self._style, lambda line: self.screen.lines([line]))
         if isinstance(step, Edit):
             try:
                 step = deciding.edited(self._edited(deciding))

@@ -16,7 +16,7 @@ from palyra.domain import ids
 from palyra.domain.errors import PalyraError
 from palyra.domain.events import Entry, FileChange, InputMode
 from palyra.domain.memory import Said
-from palyra.domain.tools import Subject
+from palyra.domain.tools import Preview, Subject
 from palyra.domain.verdicts import Grant
 from palyra.journal.approvals import Approval
 from palyra.journal.children import Agent
@@ -284,14 +284,27 @@ def answer(
     for_ms: int = 0,
     arguments: dict[str, Any] | None = None,
     reason: str = "",
+    seen: str = "",
 ) -> Approval:
-    body: dict[str, Any] = {"decision": decision, "scope": scope, "for_ms": for_ms, "reason": reason}
+    body: dict[str, Any] = {"decision": decision, "scope": scope, "for_ms": for_ms, "reason": reason, "seen": seen}
     body = {key: value for key, value in body.items() if value}
     if subject is not None:
         body["subject"] = subject
     if arguments is not None:
         body["arguments"] = arguments
     return api.post(f"/v1/approvals/{checked(approval_id)}/answer", Approval, body)
+
+
+class ApprovalPreview(Struct, frozen=True, kw_only=True):
+    preview: Preview
+    verdict: str
+    why: str = ""
+
+
+def approval_preview(api: Api, approval_id: str, arguments: dict[str, Any] | None = None) -> ApprovalPreview:
+    """Return all of what a pending call would do, with its own arguments or edited ones."""
+    body = {"arguments": arguments} if arguments is not None else {}
+    return api.post(f"/v1/approvals/{checked(approval_id)}/preview", ApprovalPreview, body)
 
 
 def grants(api: Api) -> list[Grant]:

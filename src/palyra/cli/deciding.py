@@ -15,6 +15,7 @@ from palyra.domain.events import ApprovalRequested
 from palyra.domain.tools import Subject
 
 _TOOL = "[y]es once · [s]ession · [t]imed · [a]lways · [e]dit · [n]o · [q]uit"
+_HIDDEN = "[v]iew all · [e]dit · [n]o · [q]uit"
 _DOUBT = "[h]appened · [r]un again · [s]kip · [q]uit"
 _SCOPES = {"s": "session", "session": "session", "t": "timed", "timed": "timed", "a": "always", "always": "always"}
 _HOW = "answer with one letter and Enter; to tell the agent what to do instead: n and your words"
@@ -29,6 +30,8 @@ class Decided(Struct, frozen=True, kw_only=True):
     for_ms: int = 0
     arguments: dict[str, Any] | None = None
     reason: str = ""
+    # The digest of what was shown whole.
+    seen: str = ""
 
 
 class Say(Struct, frozen=True):
@@ -41,16 +44,23 @@ class Edit(Struct, frozen=True):
     """The person wants to change the arguments."""
 
 
+class View(Struct, frozen=True):
+    """The person wants to see all of what would run."""
+
+
 class Leave(Struct, frozen=True):
     """Leave it pending."""
 
 
-Step = Decided | Say | Edit | Leave
+Step = Decided | Say | Edit | View | Leave
 
 
 class Deciding:
-    def __init__(self, request: ApprovalRequested) -> None:
+    def __init__(self, request: ApprovalRequested, *, hidden: bool = False) -> None:
+        """`hidden`: only a part of what would run was shown, so a yes needs a look at the rest first."""
         self.request = request
+        self._hidden = hidden
+        self._seen = ""
         self._doubt = request.about == "in_doubt"
         self._step = "choice"
         self._scope = ""
@@ -69,7 +79,7 @@ class Deciding:
             case "edited":
                 return "allow with these arguments? [y/N] "
             case _:
-                return f"{_DOUBT if self._doubt else _TOOL} > "
+                return f"{_DOUBT if self._doubt else _HIDDEN if self._hidden else _TOOL} > "
 
     def enter(self, line: str) -> Step:
         given = line.strip()
@@ -91,19 +101,28 @@ class Deciding:
         self._step = "edited"
         return Say()
 
+    def viewed(self, digest: str) -> None:
+        """Take note that all of it was shown."""
+        self._hidden = False
+        self._seen = digest
+
     def _choice(self, given: str) -> Step:
         head, _, rest = given.partition(" ")
         word, rest = head.lower(), rest.strip()
         if word in ("n", "no", "deny"):
             # Whatever follows a no is its reason: a sentence can only make it clearer.
             return self._denied(rest)
+        if self._hidden and (word in ("y", "yes") or word in _SCOPES):
+            return Say("nothing was decided: only a part of it was shown; v shows all of it")
         if word in ("t", "timed") and rest:
             return self._wider("timed", rest)
         if rest:
             return Say(f"nothing was decided: {one_line(given, 60)!r} says more than one of the answers does; {_HOW}")
         match word:
             case "y" | "yes":
-                return Decided(decision="allow")
+                return Decided(decision="allow", seen=self._seen)
+            case "v" | "view":
+                return View()
             case "e" | "edit":
                 return Edit()
             case "q" | "quit":
@@ -166,7 +185,7 @@ class Deciding:
         )
 
     def _allow(self, subject: Subject) -> Decided:
-        return Decided(decision="allow", scope=self._scope, subject=subject, for_ms=self._for_ms)
+        return Decided(decision="allow", scope=self._scope, subject=subject, for_ms=self._for_ms, seen=self._seen)
 
     def _confirmed(self, given: str) -> Step:
         self._step = "choice"

@@ -33,6 +33,7 @@ from palyra.domain.events import (
     ToolProposed,
     ToolUndone,
 )
+from palyra.domain.tools import Preview
 
 _MARKS = {"ok": ("✓", "green"), "denied": ("⊘", "yellow"), "skipped": ("⊘", "yellow"), "cancelled": ("⊘", "yellow")}
 _CHANGES = {"created": ("+", "green"), "modified": ("~", "yellow"), "deleted": ("-", "red"), "restored": ("↺", "cyan")}
@@ -94,7 +95,7 @@ def approval_lines(style: Style, request: ApprovalRequested, *, preview: bool = 
     if request.expires_ms:
         left = request.expires_ms - int(time.time() * 1000)
         lines.append(style(f"  counts as denied in {words.duration(max(0, left) // 1000 * 1000)}", "dim"))
-    return lines + (preview_lines(style, request.preview.kind, request.preview.body) if preview else [])
+    return lines + (preview_lines(style, request.preview) if preview else [])
 
 
 def _flow_lines(request: ApprovalRequested) -> list[str]:
@@ -119,12 +120,24 @@ def _flow_lines(request: ApprovalRequested) -> list[str]:
     return lines
 
 
-def preview_lines(style: Style, kind: str, body: str) -> list[str]:
-    given = clean(body).rstrip("\n").split("\n") if body else []
-    shown = [f"    {diff_line(style, line) if kind == 'diff' else line}" for line in given[:_MOST_PREVIEW]]
-    if len(given) > _MOST_PREVIEW:
-        shown.append(style(f"    … {len(given) - _MOST_PREVIEW} more lines: `palyra approvals show` has them all", "dim"))
+def preview_lines(style: Style, preview: Preview, *, whole: bool = False) -> list[str]:
+    """Return what would run: the beginning and the end of what is long, or all of it."""
+    lines = clean(preview.body).rstrip("\n").split("\n") if preview.body else []
+    shown = [f"    {diff_line(style, line) if preview.kind == 'diff' else line}" for line in lines]
+    if len(shown) > _MOST_PREVIEW and not whole:
+        left_out = len(shown) - _MOST_PREVIEW
+        shown[_MOST_PREVIEW * 3 // 4 : -_MOST_PREVIEW // 4] = [
+            style(f"    … {left_out} lines are not shown here …", "bold", "yellow")
+        ]
+    if preview.length or (hides(preview) and not whole):
+        length = preview.length or len(preview.body)
+        shown.append(style(f"    {length:,} characters in all, SHA-256 of what will run {preview.digest[:16]}", "dim"))
     return shown
+
+
+def hides(preview: Preview) -> bool:
+    """Return whether `preview_lines` leaves something out."""
+    return bool(preview.length) or preview.body.rstrip("\n").count("\n") >= _MOST_PREVIEW
 
 
 def diff_line(style: Style, line: str) -> str:
@@ -197,7 +210,7 @@ def edited_lines(style: Style, before: Mapping[str, Any], after: Mapping[str, An
         if before.get(name) != after.get(name):
             old, new = (_as_lines(each[name]) if name in each else [] for each in (before, after))
             body += unified_diff(old, new, f"{name} as proposed", f"{name} as edited", lineterm="", n=2)
-    return preview_lines(style, "diff", "\n".join(body))
+    return preview_lines(style, Preview("diff", "", "\n".join(body)), whole=True)
 
 
 def _as_lines(value: Any) -> list[str]:

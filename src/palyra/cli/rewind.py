@@ -10,6 +10,7 @@ from palyra.cli.sessions import sessions
 from palyra.cli.state import State
 from palyra.cli.travel_client import Moment, Rewound, ShownTurn
 from palyra.domain.errors import Conflict, InvalidInput
+from palyra.domain.tools import Preview
 from palyra.journal.aftermath import Lasting
 
 _MOST_LISTED = 40
@@ -82,7 +83,7 @@ def _show_plan(state: State, planned: Rewound) -> None:
     if planned.files:
         for line in entry_lines.change_lines(style, planned.changes) or [style("  no file changes", "dim")]:
             out.line(line)
-        for line in entry_lines.preview_lines(style, "diff", planned.diff):
+        for line in entry_lines.preview_lines(style, Preview("diff", "", planned.diff)):
             out.line(line)
     for clash in planned.conflicts:
         out.line(style(f"  conflict: {clean(clash.path)}: {clean(clash.why)}", "red"))

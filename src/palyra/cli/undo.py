@@ -10,6 +10,7 @@ from palyra.cli.state import State
 from palyra.client.discovery import folder_of
 from palyra.client.http import Api
 from palyra.domain.errors import Conflict, InvalidInput, NotFound, PalyraError, Unavailable
+from palyra.domain.tools import Preview
 from palyra.journal.sessions import Session
 
 _MOST_SESSIONS = 20
@@ -41,7 +42,7 @@ def undo(state: State, session_id: str, call_id: str, run_id: str, dry_run: bool
     state.out.line(f"would be taken back, {where}:" if undone.dry_run else f"taken back, {where}:")
     for line in entry_lines.change_lines(state.out.style, undone.changes):
         state.out.line(line)
-    for line in entry_lines.preview_lines(state.out.style, "diff", undone.diff):
+    for line in entry_lines.preview_lines(state.out.style, Preview("diff", "", undone.diff)):
         state.out.line(line)
     for left in undone.left:
         state.out.line(state.out.style(f"  not put back: {clean(left.tool)}: {one_line(left.why, 200)}", "yellow"))

@@ -234,6 +234,7 @@ class AsyncVerbs(AsyncCalling):
         for_ms: int = 0,
         arguments: dict[str, Any] | None = None,
         reason: str = "",
+        seen: str = "",
     ) -> Approval:
         """Answer; the first answer wins."""
         return await self.call(
@@ -247,8 +248,9 @@ class AsyncVerbs(AsyncCalling):
                     "for_ms": for_ms,
                     "arguments": arguments,
                     "reason": reason,
+                    "seen": seen,
                 },
-                {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": ""},
+                {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": "", "seen": ""},
             ),
             "palyra.journal.approvals:Approval",
         )

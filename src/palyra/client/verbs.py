@@ -230,6 +230,7 @@ class Verbs(Calling):
         for_ms: int = 0,
         arguments: dict[str, Any] | None = None,
         reason: str = "",
+        seen: str = "",
     ) -> Approval:
         """Answer; the first answer wins."""
         return self.call(
@@ -243,8 +244,9 @@ class Verbs(Calling):
                     "for_ms": for_ms,
                     "arguments": arguments,
                     "reason": reason,
+                    "seen": seen,
                 },
-                {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": ""},
+                {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": "", "seen": ""},
             ),
             "palyra.journal.approvals:Approval",
         )

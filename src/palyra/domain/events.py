@@ -551,6 +551,8 @@ class ApprovalResolved(Event, frozen=True, kw_only=True, tag="approval.resolved"
     arguments: dict[str, Any] | None = None
     reason: str = ""
     surface: str = ""
+    # What was approved, if the arguments were edited: the request shows what was proposed.
+    preview: Preview | None = None
 
 
 # --- subagents --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """What a tool declares about itself, and what a decision about one call is about."""
 
+from hashlib import sha256
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain.labels import CLEAN, Label
@@ -85,11 +87,22 @@ class Subject(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True, omit_defaults=True):
-    """What a person sees before saying yes."""
+    """What a person sees before saying yes.
+
+    `length`: how long the body is, if only its beginning and end are here; what is not shown whole cannot be approved there.
+    `digest`: the SHA-256 of the arguments that will run, as the result's attestation has it.
+    """
 
     kind: PreviewKind
     title: str
     body: str = ""
+    length: int = 0
+    digest: str = ""
+
+
+def input_digest(arguments: dict[str, Any]) -> str:
+    """Return the SHA-256 of a call's arguments, as a preview shows it and the result's attestation repeats it."""
+    return sha256(msgspec.json.encode(arguments)).hexdigest()
 
 
 Outcome = Literal["ok", "error", "denied", "cancelled", "interrupted", "timeout", "unknown", "skipped"]

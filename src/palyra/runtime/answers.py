@@ -8,7 +8,7 @@ import asyncio
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,8 +27,8 @@ from palyra.domain.events import (
 )
 from palyra.domain.ids import SYSTEM
 from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Outcome, Subject
-from palyra.domain.verdicts import Deny, Grant, SessionRule
+from palyra.domain.tools import Outcome, Preview, Scope, Subject
+from palyra.domain.verdicts import Deny, Grant, SessionRule, Verdict, word
 from palyra.journal import approvals, rules, runs, sessions, tape
 from palyra.journal.approvals import Approval
 from palyra.journal.database import Database, Tx
@@ -37,7 +37,8 @@ from palyra.policy.always import always_policy, append_always
 from palyra.policy.store import PolicyStore
 from palyra.runtime.clock import Clock
 from palyra.runtime.judging import Judging
-from palyra.tools.catalogue import Catalogue
+from palyra.tools import previews
+from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 
 log = logging.getLogger("palyra.approvals")
 
@@ -64,6 +65,33 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     # Arguments to use instead of those proposed.
     arguments: dict[str, Any] | None = None
     reason: str = ""
+    # The digest of what the person has seen whole, if the request shows only a part of it.
+    seen: str = ""
+
+
+class ApprovalDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What to preview: the proposed arguments, or others in their place."""
+
+    arguments: dict[str, Any] | None = None
+
+
+class ApprovalPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What would run, whole, and what policy says of it now: `ask` may be approved, `deny` may not."""
+
+    preview: Preview
+    verdict: Literal["allow", "ask", "deny"]
+    why: str = ""
+    subjects: tuple[Subject, ...] = ()
+
+
+class _Again(NamedTuple):
+    """A call as it would run now, and what policy says of it."""
+
+    tool: TypedTool
+    arguments: Arguments
+    normal: dict[str, Any]
+    scope: Scope
+    verdict: Verdict
 
 
 class Answers:
@@ -96,11 +124,18 @@ class Answers:
         if approval.decision:
             raise _already(approval)
         _check_decision(approval, answer)
+        _check_seen(approval, answer)
         if through or principal.startswith(approvals.CHANNEL):
             await self._may_answer(through or principal, approval, proposed, session)
-        arguments, subjects = answer.arguments, approval.request.subjects
+        arguments, subjects, shown = answer.arguments, approval.request.subjects, None
         if answer.decision == "allow" and proposed is not None:
-            arguments, subjects = await self._judge_again(approval, proposed, session, laid_down, answer)
+            again = await self._judge_again(approval, proposed, session, laid_down, answer.arguments)
+            if isinstance(again.verdict, Deny):
+                why, policies = again.verdict.reason, list(again.verdict.policies)
+                raise Forbidden(f"policy does not permit this call (any more): {why}", policies=policies)
+            if arguments is not None:
+                arguments, subjects = again.normal, self._judging.subjects(again.tool, again.scope)
+                shown = await self._judging.preview(again.tool, again.arguments, session.workspace, again.normal)
         subject = _subject(subjects, answer)
         resolved = ApprovalResolved(
             approval_id=approval.approval_id,
@@ -112,6 +147,7 @@ class Answers:
             arguments=arguments,
             reason=self._redactor.redact(answer.reason),
             surface=surface,
+            preview=shown,
         )
         settled = await self._db.write(lambda tx: resolve(tx, approval_id, resolved, principal))
         if answer.scope == "always" and subject is not None:
@@ -129,25 +165,34 @@ class Answers:
         raise Forbidden("no policy lets you answer this: the owner was asked", approval_id=approval.approval_id)
 
     async def _judge_again(
-        self, approval: Approval, proposed: ToolProposed, session: Session, laid_down: tuple[SessionRule, ...], answer: Answer
-    ) -> tuple[dict[str, Any] | None, tuple[Subject, ...]]:
-        """A yes is judged by the policy of now, with the arguments it is for: neither time nor an edit reaches what is denied.
-
-        Returns the edited arguments in their right types, and what a wider yes to them can be about.
-        """
-        edited = answer.arguments
+        self,
+        approval: Approval,
+        proposed: ToolProposed,
+        session: Session,
+        laid_down: tuple[SessionRule, ...],
+        edited: dict[str, Any] | None,
+    ) -> "_Again":
+        """Judge a yes by the policy of now, with the arguments it is for: neither time nor an edit reaches what is denied."""
         if edited is not None and self._redactor.redact_json(edited) is not edited:
             raise InvalidInput("the edited arguments contain a secret: secrets are given to tools by reference, not by value")
         tool, arguments, normal = self._catalogue.parse(approval.request.tool, proposed.arguments if edited is None else edited)
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)
         question = self._judging.question(session, approval.origin, approval.request.label, tool.spec, scope, laid_down)
         accepted = await self._db.read(lambda tx: runs.accepted(tx, approval.run_id))
-        verdict = self._judging.policy_of(accepted).judge(question)
-        if isinstance(verdict, Deny):
-            raise Forbidden(f"policy does not permit this call (any more): {verdict.reason}", policies=list(verdict.policies))
-        if edited is None:
-            return None, approval.request.subjects
-        return normal, self._judging.subjects(tool, scope)
+        return _Again(tool, arguments, normal, scope, self._judging.policy_of(accepted).judge(question))
+
+    async def preview(self, principal: str, approval_id: str, draft: ApprovalDraft) -> ApprovalPreview:
+        """Return all of what a pending call would do, with its own arguments or edited ones, as it stands now."""
+        approval, proposed, session, laid_down = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
+        if approval.decision:
+            raise _already(approval)
+        if proposed is None or approval.request.about != "tool":
+            return ApprovalPreview(preview=approval.request.preview, verdict="ask", why=approval.request.why)
+        again = await self._judge_again(approval, proposed, session, laid_down, draft.arguments)
+        shown = await self._judging.preview(again.tool, again.arguments, session.workspace, again.normal, most=previews.WHOLE)
+        subjects = self._judging.subjects(again.tool, again.scope)
+        why = self._redactor.redact(again.verdict.reason)
+        return ApprovalPreview(preview=shown, verdict=word(again.verdict), why=why, subjects=subjects)
 
     async def _write_policy(self, approval: Approval, subject: Subject) -> None:
         """Only now that the answer has won. If it cannot be kept, the person hears that they will be asked again."""
@@ -326,6 +371,18 @@ def _check_decision(approval: Approval, answer: Answer) -> None:
         raise InvalidInput("edited arguments go with `allow`")
     if answer.decision != "allow" and answer.scope != "once":
         raise InvalidInput("only `allow` can have a scope wider than once")
+
+
+def _check_seen(approval: Approval, answer: Answer) -> None:
+    """Refuse a yes to something of which only a part was shown. Who edited the arguments has written them."""
+    shown = approval.request.preview
+    if answer.decision != "allow" or answer.arguments is not None or not shown.length or answer.seen == shown.digest:
+        return
+    raise Conflict(
+        f"only a part of this call was shown ({len(shown.body):,} of {shown.length:,} characters), so it cannot be approved here: "
+        f"look at all of it in the console or with `palyra approvals show {approval.approval_id}`, and answer there",
+        approval_id=approval.approval_id,
+    )
 
 
 def _subject(offered: tuple[Subject, ...], answer: Answer) -> Subject | None:

@@ -33,7 +33,7 @@ from palyra.domain.events import (
 from palyra.domain.ids import RunId, SessionId
 from palyra.domain.labels import Label
 from palyra.domain.run_state import TERMINAL
-from palyra.domain.tools import Outcome
+from palyra.domain.tools import Outcome, input_digest
 from palyra.journal import children, rules, runs, sessions, tape, workspace
 from palyra.journal.children import Child
 from palyra.journal.database import Database, Tx
@@ -298,7 +298,7 @@ def _finished(tx: Tx, child: Child, ending: children.Ending, label: Label) -> To
             executor=f"agent:{child.session_id}",
             tier="none",
             policy_version="",
-            input_sha256=sha256(msgspec.json.encode(tape.proposal(tx, child.parent_run_id, child.call_id).arguments)).hexdigest(),
+            input_sha256=input_digest(tape.proposal(tx, child.parent_run_id, child.call_id).arguments),
             output_sha256=sha256(body).hexdigest(),
         ),
         agent=ending.end,

@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-import msgspec
-
 from palyra.domain.errors import Conflict, InvalidInput, NotFound
 from palyra.domain.events import AnyEvent, Attestation, RunFailed, RunResumed, ToolFinished, ToolHandedOver, ToolProposed, Wanted
 from palyra.domain.ids import CallId
 from palyra.domain.labels import CLEAN, untrusted
-from palyra.domain.tools import Outcome
+from palyra.domain.tools import Outcome, input_digest
 from palyra.journal import runs, tape, tasks, workspace
 from palyra.journal.database import Tx
 from palyra.journal.runs import RunRow
@@ -123,7 +121,7 @@ def _result(tx: Tx, run: RunRow, proposed: ToolProposed, outcome: Outcome, text:
             executor="client",
             tier="none",
             policy_version="",
-            input_sha256=sha256(msgspec.json.encode(proposed.arguments)).hexdigest(),
+            input_sha256=input_digest(proposed.arguments),
             output_sha256=_digest(text),
         ),
     )

@@ -27,7 +27,7 @@ from palyra.domain.ids import ApprovalId
 from palyra.domain.labels import CLEAN, Label, merge, private
 from palyra.domain.ports import Policy
 from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Outcome, Preview, Scope, Subject, ToolSpec
+from palyra.domain.tools import Outcome, Preview, Scope, Subject, ToolSpec, input_digest
 from palyra.domain.verdicts import Allow, Ask, Deny, Origin, Question, SessionRule, Verdict, word
 from palyra.journal import approvals, decisions, flows
 from palyra.journal.database import Database
@@ -38,6 +38,7 @@ from palyra.runtime import rules
 from palyra.runtime.clock import Clock
 from palyra.runtime.settings import Settings
 from palyra.runtime.working import Working
+from palyra.tools import previews
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 
 _WORKSPACE = private("file:.")
@@ -167,7 +168,7 @@ class Judging:
                 decided = ToolDecided(
                     call_id=proposed.call_id, verdict="ask", reason=ask.reason, policies=ask.policies, policy_version=version
                 )
-                preview = await self._preview(tool, arguments, run.workspace)
+                preview = await self.preview(tool, arguments, run.workspace, proposed.arguments)
                 request = ApprovalRequested(
                     approval_id=ApprovalId(self._clock.new_id()),
                     call_id=proposed.call_id,
@@ -287,14 +288,18 @@ class Judging:
         )
         return complete(asked)
 
-    async def _preview(self, tool: TypedTool, arguments: Arguments, workspace_root: str) -> Preview:
-        """What the person is shown. A preview that fails (the file is gone, a hunk does not fit) says so; the call will too."""
+    async def preview(
+        self, tool: TypedTool, arguments: Arguments, workspace_root: str, normal: dict[str, Any], *, most: int = previews.SHOWN
+    ) -> Preview:
+        """Return what the person is shown. A preview that fails (a hunk does not fit) says so; the call will too."""
+        return await hands.everyday.do(self._previewed, tool, arguments, workspace_root, normal, most)
+
+    def _previewed(self, tool: TypedTool, arguments: Arguments, workspace_root: str, normal: dict[str, Any], most: int) -> Preview:
         try:
-            preview = await hands.everyday.do(tool.preview, arguments, workspace_root)
+            preview = tool.preview(arguments, workspace_root)
         except PalyraError as error:
             preview = Preview("text", f"{tool.spec.name} will probably fail", error.message)
-        redact = self._redactor.redact
-        return Preview(preview.kind, redact(preview.title), redact(preview.body))
+        return previews.finished(preview, self._redactor.redact, input_digest(normal), most)
 
     def _refused(
         self, proposed: ToolProposed, by: Any, reason: str, *, policies: tuple[str, ...] = (), policy_version: str = ""

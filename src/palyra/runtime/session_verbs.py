@@ -19,6 +19,8 @@ from palyra.runtime.runs import Runs
 _LONGEST_NAME = 200
 # What belongs to the kernel and to every program of the machine.
 _SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/boot")
+# Folders of anybody's own in memory.
+_SCRATCH = "/dev/shm/"
 # The numbers that Linux gives to people, below the one for nobody.
 _FIRST_PERSON, _NOBODY = 1_000, 65_534
 
@@ -118,7 +120,7 @@ class Sessions:
         if path == "/":
             raise Forbidden("the whole machine is too wide a workspace: name a folder")
         for root, whose in (*((root, "the system") for root in _SYSTEM), *_homes_of_others()):
-            if _overlap(path, root):
+            if _overlap(path, root) and not path.startswith(_SCRATCH):
                 raise Forbidden(f"the workspace {given} belongs to {whose} ({root}): name a folder of your own", workspace=given)
         for root in self._forbidden:
             if _overlap(path, root):

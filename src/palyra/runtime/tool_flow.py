@@ -29,7 +29,7 @@ from palyra.domain.ids import ApprovalId, CallId
 from palyra.domain.labels import Label
 from palyra.domain.ports import CallContext, InDoubt
 from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Outcome, Preview, ToolResult
+from palyra.domain.tools import Outcome, Preview, ToolResult, input_digest
 from palyra.domain.verdicts import Origin
 from palyra.journal import tape, workspace
 from palyra.journal.database import Database, Tx
@@ -268,7 +268,7 @@ class ToolFlow:
             executor=tool.spec.source if tool.spec.source.startswith(WORKERS) else "daemon:local",
             tier=tool.spec.tier,
             policy_version=call.decided.policy_version if call.decided else "",
-            input_sha256=sha256(msgspec.json.encode(call.arguments)).hexdigest(),
+            input_sha256=input_digest(call.arguments),
             output_sha256=sha256(body).hexdigest(),
             approval_id=call.answered.approval_id if call.answered else None,
         )

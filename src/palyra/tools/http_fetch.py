@@ -114,7 +114,7 @@ class _HttpTool:
         if others := self._others(call):
             lines.append(f"may be redirected to: {', '.join(others)}")
         if request.body is not None:
-            lines += [f"body: {len(request.body):,} bytes", "", request.body[:2048].decode("utf-8", "replace")]
+            lines += [f"body: {len(request.body):,} bytes", "", request.body.decode("utf-8", "backslashreplace")]
         return Preview("request", f"{request.method} {request.url}", "\n".join(lines))
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:

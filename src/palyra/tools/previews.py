@@ -1,16 +1,19 @@
-"""What a person sees before saying yes to a change of files: a unified diff of the real files.
+"""What a person sees before saying yes: whole, or its beginning and end with the length of the rest.
 
-The rule: the diff shows everything that would change, in characters that cannot deceive; where it must be cut, it says so.
+The rule: a preview shows everything that would happen, in characters that cannot deceive; where it must be cut, it says so.
 """
 
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import unified_diff
 
 from palyra.domain.tools import Preview
+from palyra.domain.visible import visible
 from palyra.tools.files import Change
 
-_MOST_CHARACTERS = 64 << 10
+# What goes onto the tape and to every surface; the rest is asked for.
+SHOWN = 64 << 10
+# What is shown to whoever asks for all of it. No tool takes arguments that come near to it.
+WHOLE = 8 << 20
 # difflib is quadratic: what is longer than this after the common head and tail is shown as one whole replacement.
 _MOST_COMPARED = 3_000
 _CONTEXT = 3
@@ -25,11 +28,31 @@ def of_changes(changes: Sequence[Change]) -> Preview:
         added += plus
         removed += minus
     text = "\n".join(body for body in bodies if body)
-    if len(text) > _MOST_CHARACTERS:
-        cut = text[:_MOST_CHARACTERS].rpartition("\n")[0]
-        text = f"{cut}\n… the preview is cut: {text.count(chr(10)) - cut.count(chr(10))} more lines change"
     what = _title(changes[0]) if len(changes) == 1 else f"change {len(changes)} files"
     return Preview("diff", f"{what} (+{added} -{removed})", text)
+
+
+def finished(preview: Preview, redact: Callable[[str], str], digest: str, most: int = SHOWN) -> Preview:
+    """Return a preview as it is shown: without secrets, every character visible, at most so long.
+
+    A recorded one that was cut already keeps its length. The text is cut again before it is redacted only far beyond what is
+    kept, so that no secret is cut in two where anybody sees it.
+    """
+    length = preview.length or len(preview.body)
+    body = visible(redact(_ends(preview.body, WHOLE)))
+    shown = _ends(body, most)
+    cut = preview.length or len(preview.body) > WHOLE or len(shown) < len(body)
+    return Preview(preview.kind, visible(redact(preview.title)), shown, length if cut else 0, digest)
+
+
+def _ends(text: str, most: int) -> str:
+    """Return the beginning and the end of a text that is too long, cut between lines where there are any."""
+    if len(text) <= most:
+        return text
+    head, tail = text[: most * 3 // 4], text[-most // 4 :]
+    head = head[: head.rfind("\n") + 1 or len(head)]
+    tail = tail[tail.find("\n") + 1 if "\n" in tail else 0 :]
+    return f"{head.rstrip(chr(10))}\n… {len(text) - len(head) - len(tail):,} characters are not shown here …\n{tail}"
 
 
 def _title(change: Change) -> str:
@@ -69,19 +92,10 @@ def _lines(data: bytes, windows: bool) -> list[str]:
     ended = not lines[-1]
     if ended:
         lines.pop()
-    shown = [_visible(line.removesuffix("\r") if windows else line) for line in lines]
+    shown = [visible(line.removesuffix("\r") if windows else line) for line in lines]
     if not ended:
         shown[-1] += "\n\\ No newline at end of file"
     return shown
-
-
-def _visible(line: str) -> str:
-    """Control and bidirectional characters as escapes: a terminal or a page must not be able to act on them."""
-    if line.isprintable():
-        return line
-    return "".join(
-        char if char == "\t" or unicodedata.category(char) not in ("Cc", "Cf") else f"\\u{ord(char):04x}" for char in line
-    )
 
 
 def _diff(old: list[str], new: list[str]) -> list[str]:

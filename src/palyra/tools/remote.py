@@ -37,7 +37,6 @@ REHEARSED = frozenset({"test.pure", "test.sleep", "test.idempotent", "test.once"
 # A worker may be away for a moment, and files have to get there and back.
 _GRACE_MS = 120_000
 _MOST_ATTEMPTS = 3
-_MOST_SHOWN = 4_000
 _MOST_DATA = 256 << 10
 
 
@@ -96,7 +95,6 @@ class RemoteTool:
 
     def preview(self, arguments: object, workspace: str) -> Preview:
         body = msgspec.json.format(msgspec.json.encode(arguments)).decode()
-        body = body if len(body) <= _MOST_SHOWN else f"{body[:_MOST_SHOWN]}\n… [{len(body):,} characters in all]"
         return Preview("text", f"{self._base.spec.name} on the worker {self._worker}", f"{body}\nworker: {self._worker}")
 
     async def execute(self, arguments: object, context: CallContext) -> ToolResult:

@@ -27,7 +27,7 @@ from palyra.v1 import options_pb2 as palyra_dot_v1_dot_options__pb2
 from palyra.v1 import types_pb2 as palyra_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19palyra/v1/approvals.proto\x12\tpalyra.v1\x1a\x16palyra/v1/events.proto\x1a\x17palyra/v1/options.proto\x1a\x15palyra/v1/types.proto\"v\n\x14\x41pprovalsListRequest\x12\x14\n\x07pending\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x62\x65\x66ore\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05limit\x18\x03 \x01(\x03H\x02\x88\x01\x01\x42\n\n\x08_pendingB\t\n\x07_beforeB\x08\n\x06_limit\"?\n\x13\x41pprovalsGetRequest\x12\x18\n\x0b\x61pproval_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x0e\n\x0c_approval_id\"\x99\x02\n\x16\x41pprovalsAnswerRequest\x12\x18\n\x0b\x61pproval_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x64\x65\x63ision\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05scope\x18\x03 \x01(\tH\x02\x88\x01\x01\x12#\n\x07subject\x18\x04 \x01(\x0b\x32\x12.palyra.v1.Subject\x12\x13\n\x06\x66or_ms\x18\x05 \x01(\x03H\x03\x88\x01\x01\x12\x1b\n\x0e\x61rguments_json\x18\x06 \x01(\tH\x04\x88\x01\x01\x12\x13\n\x06reason\x18\x07 \x01(\tH\x05\x88\x01\x01\x42\x0e\n\x0c_approval_idB\x0b\n\t_decisionB\x08\n\x06_scopeB\t\n\x07_for_msB\x11\n\x0f_arguments_jsonB\t\n\x07_reason\"\x1c\n\x1a\x41pprovalsListGrantsRequest\"G\n\x1b\x41pprovalsRemoveGrantRequest\x12\x18\n\x0b\x61pproval_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x0e\n\x0c_approval_id2\xb9\x04\n\tApprovals\x12\x61\n\x04List\x12\x1f.palyra.v1.ApprovalsListRequest\x1a\x17.palyra.v1.ApprovalPage\"\x1f\xe2\x8d\x19\x11GET /v1/approvals\xea\x8d\x19\x06viewer\x12i\n\x03Get\x12\x1e.palyra.v1.ApprovalsGetRequest\x1a\x13.palyra.v1.Approval\"-\xe2\x8d\x19\x1fGET /v1/approvals/{approval_id}\xea\x8d\x19\x06viewer\x12y\n\x06\x41nswer\x12!.palyra.v1.ApprovalsAnswerRequest\x1a\x13.palyra.v1.Approval\"7\xe2\x8d\x19\'POST /v1/approvals/{approval_id}/answer\xea\x8d\x19\x08operator\x12g\n\nListGrants\x12%.palyra.v1.ApprovalsListGrantsRequest\x1a\x14.palyra.v1.GrantList\"\x1c\xe2\x8d\x19\x0eGET /v1/grants\xea\x8d\x19\x06viewer\x12z\n\x0bRemoveGrant\x12&.palyra.v1.ApprovalsRemoveGrantRequest\x1a\x12.palyra.v1.Nothing\"/\xe2\x8d\x19\x1f\x44\x45LETE /v1/grants/{approval_id}\xea\x8d\x19\x08operatorb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19palyra/v1/approvals.proto\x12\tpalyra.v1\x1a\x16palyra/v1/events.proto\x1a\x17palyra/v1/options.proto\x1a\x15palyra/v1/types.proto\"v\n\x14\x41pprovalsListRequest\x12\x14\n\x07pending\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06\x62\x65\x66ore\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05limit\x18\x03 \x01(\x03H\x02\x88\x01\x01\x42\n\n\x08_pendingB\t\n\x07_beforeB\x08\n\x06_limit\"?\n\x13\x41pprovalsGetRequest\x12\x18\n\x0b\x61pproval_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x0e\n\x0c_approval_id\"s\n\x17\x41pprovalsPreviewRequest\x12\x18\n\x0b\x61pproval_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x1b\n\x0e\x61rguments_json\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0e\n\x0c_approval_idB\x11\n\x0f_arguments_json\"\xb5\x02\n\x16\x41pprovalsAnswerRequest\x12\x18\n\x0b\x61pproval_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x64\x65\x63ision\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05scope\x18\x03 \x01(\tH\x02\x88\x01\x01\x12#\n\x07subject\x18\x04 \x01(\x0b\x32\x12.palyra.v1.Subject\x12\x13\n\x06\x66or_ms\x18\x05 \x01(\x03H\x03\x88\x01\x01\x12\x1b\n\x0e\x61rguments_json\x18\x06 \x01(\tH\x04\x88\x01\x01\x12\x13\n\x06reason\x18\x07 \x01(\tH\x05\x88\x01\x01\x12\x11\n\x04seen\x18\x08 \x01(\tH\x06\x88\x01\x01\x42\x0e\n\x0c_approval_idB\x0b\n\t_decisionB\x08\n\x06_scopeB\t\n\x07_for_msB\x11\n\x0f_arguments_jsonB\t\n\x07_reasonB\x07\n\x05_seen\"\x1c\n\x1a\x41pprovalsListGrantsRequest\"G\n\x1b\x41pprovalsRemoveGrantRequest\x12\x18\n\x0b\x61pproval_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\x0e\n\x0c_approval_id2\xbf\x05\n\tApprovals\x12\x61\n\x04List\x12\x1f.palyra.v1.ApprovalsListRequest\x1a\x17.palyra.v1.ApprovalPage\"\x1f\xe2\x8d\x19\x11GET /v1/approvals\xea\x8d\x19\x06viewer\x12i\n\x03Get\x12\x1e.palyra.v1.ApprovalsGetRequest\x1a\x13.palyra.v1.Approval\"-\xe2\x8d\x19\x1fGET /v1/approvals/{approval_id}\xea\x8d\x19\x06viewer\x12\x83\x01\n\x07Preview\x12\".palyra.v1.ApprovalsPreviewRequest\x1a\x1a.palyra.v1.ApprovalPreview\"8\xe2\x8d\x19(POST /v1/approvals/{approval_id}/preview\xea\x8d\x19\x08operator\x12y\n\x06\x41nswer\x12!.palyra.v1.ApprovalsAnswerRequest\x1a\x13.palyra.v1.Approval\"7\xe2\x8d\x19\'POST /v1/approvals/{approval_id}/answer\xea\x8d\x19\x08operator\x12g\n\nListGrants\x12%.palyra.v1.ApprovalsListGrantsRequest\x1a\x14.palyra.v1.GrantList\"\x1c\xe2\x8d\x19\x0eGET /v1/grants\xea\x8d\x19\x06viewer\x12z\n\x0bRemoveGrant\x12&.palyra.v1.ApprovalsRemoveGrantRequest\x1a\x12.palyra.v1.Nothing\"/\xe2\x8d\x19\x1f\x44\x45LETE /v1/grants/{approval_id}\xea\x8d\x19\x08operatorb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APPROVALS'].methods_by_name['List']._serialized_options = b'\342\215\031\021GET /v1/approvals\352\215\031\006viewer'
   _globals['_APPROVALS'].methods_by_name['Get']._loaded_options = None
   _globals['_APPROVALS'].methods_by_name['Get']._serialized_options = b'\342\215\031\037GET /v1/approvals/{approval_id}\352\215\031\006viewer'
+  _globals['_APPROVALS'].methods_by_name['Preview']._loaded_options = None
+  _globals['_APPROVALS'].methods_by_name['Preview']._serialized_options = b'\342\215\031(POST /v1/approvals/{approval_id}/preview\352\215\031\010operator'
   _globals['_APPROVALS'].methods_by_name['Answer']._loaded_options = None
   _globals['_APPROVALS'].methods_by_name['Answer']._serialized_options = b'\342\215\031\'POST /v1/approvals/{approval_id}/answer\352\215\031\010operator'
   _globals['_APPROVALS'].methods_by_name['ListGrants']._loaded_options = None
@@ -48,12 +50,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APPROVALSLISTREQUEST']._serialized_end=230
   _globals['_APPROVALSGETREQUEST']._serialized_start=232
   _globals['_APPROVALSGETREQUEST']._serialized_end=295
-  _globals['_APPROVALSANSWERREQUEST']._serialized_start=298
-  _globals['_APPROVALSANSWERREQUEST']._serialized_end=579
-  _globals['_APPROVALSLISTGRANTSREQUEST']._serialized_start=581
-  _globals['_APPROVALSLISTGRANTSREQUEST']._serialized_end=609
-  _globals['_APPROVALSREMOVEGRANTREQUEST']._serialized_start=611
-  _globals['_APPROVALSREMOVEGRANTREQUEST']._serialized_end=682
-  _globals['_APPROVALS']._serialized_start=685
-  _globals['_APPROVALS']._serialized_end=1254
+  _globals['_APPROVALSPREVIEWREQUEST']._serialized_start=297
+  _globals['_APPROVALSPREVIEWREQUEST']._serialized_end=412
+  _globals['_APPROVALSANSWERREQUEST']._serialized_start=415
+  _globals['_APPROVALSANSWERREQUEST']._serialized_end=724
+  _globals['_APPROVALSLISTGRANTSREQUEST']._serialized_start=726
+  _globals['_APPROVALSLISTGRANTSREQUEST']._serialized_end=754
+  _globals['_APPROVALSREMOVEGRANTREQUEST']._serialized_start=756
+  _globals['_APPROVALSREMOVEGRANTREQUEST']._serialized_end=827
+  _globals['_APPROVALS']._serialized_start=830
+  _globals['_APPROVALS']._serialized_end=1533
 # @@protoc_insertion_point(module_scope)

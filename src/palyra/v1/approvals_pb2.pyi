@@ -24,8 +24,16 @@ class ApprovalsGetRequest(_message.Message):
     approval_id: str
     def __init__(self, approval_id: _Optional[str] = ...) -> None: ...
 
+class ApprovalsPreviewRequest(_message.Message):
+    __slots__ = ("approval_id", "arguments_json")
+    APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
+    approval_id: str
+    arguments_json: str
+    def __init__(self, approval_id: _Optional[str] = ..., arguments_json: _Optional[str] = ...) -> None: ...
+
 class ApprovalsAnswerRequest(_message.Message):
-    __slots__ = ("approval_id", "decision", "scope", "subject", "for_ms", "arguments_json", "reason")
+    __slots__ = ("approval_id", "decision", "scope", "subject", "for_ms", "arguments_json", "reason", "seen")
     APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
     DECISION_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +41,7 @@ class ApprovalsAnswerRequest(_message.Message):
     FOR_MS_FIELD_NUMBER: _ClassVar[int]
     ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
     approval_id: str
     decision: str
     scope: str
@@ -40,7 +49,8 @@ class ApprovalsAnswerRequest(_message.Message):
     for_ms: int
     arguments_json: str
     reason: str
-    def __init__(self, approval_id: _Optional[str] = ..., decision: _Optional[str] = ..., scope: _Optional[str] = ..., subject: _Optional[_Union[_events_pb2.Subject, _Mapping]] = ..., for_ms: _Optional[int] = ..., arguments_json: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    seen: str
+    def __init__(self, approval_id: _Optional[str] = ..., decision: _Optional[str] = ..., scope: _Optional[str] = ..., subject: _Optional[_Union[_events_pb2.Subject, _Mapping]] = ..., for_ms: _Optional[int] = ..., arguments_json: _Optional[str] = ..., reason: _Optional[str] = ..., seen: _Optional[str] = ...) -> None: ...
 
 class ApprovalsListGrantsRequest(_message.Message):
     __slots__ = ()

@@ -46,6 +46,11 @@ class ApprovalsStub:
                 request_serializer=palyra_dot_v1_dot_approvals__pb2.ApprovalsGetRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_events__pb2.Approval.FromString,
                 _registered_method=True)
+        self.Preview = channel.unary_unary(
+                '/palyra.v1.Approvals/Preview',
+                request_serializer=palyra_dot_v1_dot_approvals__pb2.ApprovalsPreviewRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.ApprovalPreview.FromString,
+                _registered_method=True)
         self.Answer = channel.unary_unary(
                 '/palyra.v1.Approvals/Answer',
                 request_serializer=palyra_dot_v1_dot_approvals__pb2.ApprovalsAnswerRequest.SerializeToString,
@@ -75,6 +80,13 @@ class ApprovalsServicer:
 
     def Get(self, request, context):
         """One approval.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Preview(self, request, context):
+        """All of what a pending call would do, as proposed or with edited arguments.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,6 +125,11 @@ def add_ApprovalsServicer_to_server(servicer, server):
                     servicer.Get,
                     request_deserializer=palyra_dot_v1_dot_approvals__pb2.ApprovalsGetRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_events__pb2.Approval.SerializeToString,
+            ),
+            'Preview': grpc.unary_unary_rpc_method_handler(
+                    servicer.Preview,
+                    request_deserializer=palyra_dot_v1_dot_approvals__pb2.ApprovalsPreviewRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.ApprovalPreview.SerializeToString,
             ),
             'Answer': grpc.unary_unary_rpc_method_handler(
                     servicer.Answer,
@@ -184,6 +201,33 @@ class Approvals:
             '/palyra.v1.Approvals/Get',
             palyra_dot_v1_dot_approvals__pb2.ApprovalsGetRequest.SerializeToString,
             palyra_dot_v1_dot_events__pb2.Approval.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Preview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Approvals/Preview',
+            palyra_dot_v1_dot_approvals__pb2.ApprovalsPreviewRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.ApprovalPreview.FromString,
             options,
             channel_credentials,
             insecure,

@@ -619,14 +619,18 @@ class ToolUndone(_message.Message):
     def __init__(self, call_id: _Optional[str] = ..., changes: _Optional[_Iterable[_Union[FileChange, _Mapping]]] = ..., tool: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
 
 class Preview(_message.Message):
-    __slots__ = ("kind", "title", "body")
+    __slots__ = ("kind", "title", "body", "length", "digest")
     KIND_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     kind: str
     title: str
     body: str
-    def __init__(self, kind: _Optional[str] = ..., title: _Optional[str] = ..., body: _Optional[str] = ...) -> None: ...
+    length: int
+    digest: str
+    def __init__(self, kind: _Optional[str] = ..., title: _Optional[str] = ..., body: _Optional[str] = ..., length: _Optional[int] = ..., digest: _Optional[str] = ...) -> None: ...
 
 class Subject(_message.Message):
     __slots__ = ("tool", "kind", "value")
@@ -725,7 +729,7 @@ class ApprovalRequested(_message.Message):
     def __init__(self, approval_id: _Optional[str] = ..., call_id: _Optional[str] = ..., tool: _Optional[str] = ..., about: _Optional[str] = ..., preview: _Optional[_Union[Preview, _Mapping]] = ..., risk: _Optional[str] = ..., why: _Optional[str] = ..., subjects: _Optional[_Iterable[_Union[Subject, _Mapping]]] = ..., policies: _Optional[_Iterable[str]] = ..., label: _Optional[_Union[Label, _Mapping]] = ..., expires_ms: _Optional[int] = ..., cost_microusd: _Optional[int] = ..., flow: _Optional[_Union[Flow, _Mapping]] = ..., asker: _Optional[_Union[Asker, _Mapping]] = ..., budget: _Optional[_Union[BudgetAsked, _Mapping]] = ...) -> None: ...
 
 class ApprovalResolved(_message.Message):
-    __slots__ = ("approval_id", "call_id", "decision", "scope", "subject", "until_ms", "arguments_json", "reason", "surface")
+    __slots__ = ("approval_id", "call_id", "decision", "scope", "subject", "until_ms", "arguments_json", "reason", "surface", "preview")
     APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
     CALL_ID_FIELD_NUMBER: _ClassVar[int]
     DECISION_FIELD_NUMBER: _ClassVar[int]
@@ -735,6 +739,7 @@ class ApprovalResolved(_message.Message):
     ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     SURFACE_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_FIELD_NUMBER: _ClassVar[int]
     approval_id: str
     call_id: str
     decision: str
@@ -744,7 +749,8 @@ class ApprovalResolved(_message.Message):
     arguments_json: str
     reason: str
     surface: str
-    def __init__(self, approval_id: _Optional[str] = ..., call_id: _Optional[str] = ..., decision: _Optional[str] = ..., scope: _Optional[str] = ..., subject: _Optional[_Union[Subject, _Mapping]] = ..., until_ms: _Optional[int] = ..., arguments_json: _Optional[str] = ..., reason: _Optional[str] = ..., surface: _Optional[str] = ...) -> None: ...
+    preview: Preview
+    def __init__(self, approval_id: _Optional[str] = ..., call_id: _Optional[str] = ..., decision: _Optional[str] = ..., scope: _Optional[str] = ..., subject: _Optional[_Union[Subject, _Mapping]] = ..., until_ms: _Optional[int] = ..., arguments_json: _Optional[str] = ..., reason: _Optional[str] = ..., surface: _Optional[str] = ..., preview: _Optional[_Union[Preview, _Mapping]] = ...) -> None: ...
 
 class AgentSpawned(_message.Message):
     __slots__ = ("call_id", "session_id", "run_id", "budgets")

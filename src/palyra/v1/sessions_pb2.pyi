@@ -146,12 +146,14 @@ class SessionsUndoRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., call_id: _Optional[str] = ..., run_id: _Optional[str] = ..., dry_run: _Optional[bool] = ..., force: _Optional[bool] = ...) -> None: ...
 
 class SessionsGetArtifactRequest(_message.Message):
-    __slots__ = ("session_id", "artifact_id")
+    __slots__ = ("session_id", "artifact_id", "name")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     artifact_id: str
-    def __init__(self, session_id: _Optional[str] = ..., artifact_id: _Optional[str] = ...) -> None: ...
+    name: str
+    def __init__(self, session_id: _Optional[str] = ..., artifact_id: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class SessionsWatchAllRequest(_message.Message):
     __slots__ = ("after",)

@@ -48,7 +48,7 @@ class Submit(_message.Message):
     def __init__(self, text: _Optional[str] = ..., run_id: _Optional[str] = ..., mode: _Optional[str] = ..., model: _Optional[str] = ..., attachments: _Optional[_Iterable[_Union[Attaching, _Mapping]]] = ..., id: _Optional[str] = ..., attended: _Optional[bool] = ...) -> None: ...
 
 class AnswerApproval(_message.Message):
-    __slots__ = ("decision", "scope", "subject", "for_ms", "arguments_json", "reason", "approval_id", "id")
+    __slots__ = ("decision", "scope", "subject", "for_ms", "arguments_json", "reason", "approval_id", "id", "seen")
     DECISION_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +57,7 @@ class AnswerApproval(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     APPROVAL_ID_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
     decision: str
     scope: str
     subject: _events_pb2.Subject
@@ -65,7 +66,8 @@ class AnswerApproval(_message.Message):
     reason: str
     approval_id: str
     id: str
-    def __init__(self, decision: _Optional[str] = ..., scope: _Optional[str] = ..., subject: _Optional[_Union[_events_pb2.Subject, _Mapping]] = ..., for_ms: _Optional[int] = ..., arguments_json: _Optional[str] = ..., reason: _Optional[str] = ..., approval_id: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+    seen: str
+    def __init__(self, decision: _Optional[str] = ..., scope: _Optional[str] = ..., subject: _Optional[_Union[_events_pb2.Subject, _Mapping]] = ..., for_ms: _Optional[int] = ..., arguments_json: _Optional[str] = ..., reason: _Optional[str] = ..., approval_id: _Optional[str] = ..., id: _Optional[str] = ..., seen: _Optional[str] = ...) -> None: ...
 
 class Cancel(_message.Message):
     __slots__ = ("run_id", "reason", "id")
@@ -1875,6 +1877,18 @@ class ApprovalPage(_message.Message):
     approvals: _containers.RepeatedCompositeFieldContainer[_events_pb2.Approval]
     next: str
     def __init__(self, approvals: _Optional[_Iterable[_Union[_events_pb2.Approval, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
+
+class ApprovalPreview(_message.Message):
+    __slots__ = ("preview", "verdict", "why", "subjects")
+    PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    SUBJECTS_FIELD_NUMBER: _ClassVar[int]
+    preview: _events_pb2.Preview
+    verdict: str
+    why: str
+    subjects: _containers.RepeatedCompositeFieldContainer[_events_pb2.Subject]
+    def __init__(self, preview: _Optional[_Union[_events_pb2.Preview, _Mapping]] = ..., verdict: _Optional[str] = ..., why: _Optional[str] = ..., subjects: _Optional[_Iterable[_Union[_events_pb2.Subject, _Mapping]]] = ...) -> None: ...
 
 class Grant(_message.Message):
     __slots__ = ("approval_id", "subject", "principal", "session_id", "until_ms", "seen")

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from palyra.domain.errors import Forbidden, InvalidInput, NotFound, Unavailable
+from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from palyra.domain.events import AdminChanged, ApprovalRequested, ApprovalResolved, Decision
 from palyra.domain.ids import OWNER, SYSTEM_TAPE, check_principal
 from palyra.journal import approvals, channel_outbox, channel_people, channels, tape
@@ -166,6 +166,8 @@ class Asking:
     async def answer(self, message: Message, who: Who, wanted: str, decision: str, reason: str) -> str:
         """Somebody answers in a chat, by an approval's id or the end of it. What to say to them."""
         approval = await self._db.read(partial(_wanted, wanted=wanted.upper(), who=who))
+        if decision == "allow" and approval.request.about == "tool" and not words.shown(approval.request.preview)[1]:
+            raise Conflict(words.elsewhere(approval.approval_id))
         chosen: Decision = decision  # type: ignore[assignment]
         given = Answer(decision=chosen, reason=reason)
         try:

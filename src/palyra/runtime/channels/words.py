@@ -2,8 +2,11 @@
 
 from palyra.domain.channels import Button
 from palyra.domain.events import ApprovalRequested, RunCancelled, RunCompleted, RunFailed
+from palyra.domain.tools import Preview
+from palyra.domain.visible import visible
 
-_PREVIEW = 1_200
+# Of one message on the narrowest platform; what is longer comes in several, and nobody reads those as one.
+_PREVIEW = 1_500
 
 
 def answer(event: RunCompleted | RunFailed | RunCancelled) -> str:
@@ -25,21 +28,26 @@ def short(approval_id: str) -> str:
 def approval(request: ApprovalRequested, who: str, *, buttons: bool, brief: bool = False) -> tuple[str, tuple[Button, ...]]:
     """The question as it fits a chat, and the buttons to answer it with. `brief`: others read along, so the content is left out."""
     preview = request.preview
-    body = (
-        preview.body if len(preview.body) <= _PREVIEW else f"{preview.body[:_PREVIEW]}\n… ({len(preview.body)} characters in all)"
-    )
+    body, whole = shown(preview)
     fence = "`" * max(3, _longest_run(body) + 1)
     language = {"diff": "diff", "command": "sh"}.get(preview.kind, "")
-    lines = [f"{who} asks for a yes: {request.tool}, {request.risk} risk.", f"Why it asks: {request.why}"]
+    lines = [f"{visible(who)} needs approval: {request.tool}, {request.risk} risk.", f"Why: {visible(request.why)}"]
     if request.label.integrity != "trusted":
-        lines.append(f"It has read untrusted text from {', '.join(request.label.sources) or 'outside'}.")
-    lines += ["", preview.title]
+        lines.append(f"It has read untrusted text from {visible(', '.join(request.label.sources)) or 'outside'}.")
+    lines += ["", visible(preview.title)]
     if brief:
         lines.append("What exactly it would do is in the console, or ask me directly.")
     elif body.strip():
         lines += [f"{fence}{language}", body, fence]
     name = short(request.approval_id)
     choices = ("happened", "again", "skip") if request.about == "in_doubt" else ()
+    if not whole and not choices:
+        # A yes to something that nobody has seen whole is none.
+        lines.append(elsewhere(request.approval_id))
+        deny = Button("Deny", f"deny {request.approval_id}", "bad")
+        if not buttons:
+            lines.append(f"To refuse it, write `deny {name}` and why.")
+        return "\n".join(lines), (deny,) if buttons else ()
     if not buttons:
         how = f"`approve {name}`" if not choices else ", ".join(f"`approve {name} {each}`" for each in choices)
         lines.append(f"Answer with {how} or `deny {name}`." if not choices else f"Answer with {how}.")
@@ -48,6 +56,23 @@ def approval(request: ApprovalRequested, who: str, *, buttons: bool, brief: bool
         return "\n".join(lines), tuple(Button(each.capitalize(), f"approve {request.approval_id} {each}") for each in choices)
     yes = Button("Approve", f"approve {request.approval_id}", "good")
     return "\n".join(lines), (yes, Button("Deny", f"deny {request.approval_id}", "bad"))
+
+
+def shown(preview: Preview) -> tuple[str, bool]:
+    """Return what a chat shows of a preview, and whether that is all of it: else its beginning, its end, length and digest."""
+    body = visible(preview.body)
+    if len(body) <= _PREVIEW:
+        return body, not preview.length
+    head, tail = body[: _PREVIEW * 3 // 4], body[-_PREVIEW // 4 :]
+    length = preview.length or len(body)
+    return f"{head}\n… ({length:,} characters in all, SHA-256 {preview.digest[:16] or 'unknown'}) …\n{tail}", False
+
+
+def elsewhere(approval_id: str) -> str:
+    return (
+        "This is too long to be shown whole here, so it cannot be approved here. See all of it in the console (Approvals) or with "
+        f"`palyra approvals show {approval_id}`, and answer there."
+    )
 
 
 def _longest_run(text: str) -> int:

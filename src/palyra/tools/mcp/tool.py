@@ -22,7 +22,6 @@ from palyra.tools.mcp.session import Progress
 MOST_ARGUMENT_BYTES = 256 << 10
 # Our own limit comes first, so that the server is told that nobody waits any more. A server may have to be started before.
 _GRACE_MS = 35_000
-_MOST_SHOWN = 4_000
 _MOST_WORDS = 200
 
 
@@ -92,7 +91,6 @@ class McpTool:
     def preview(self, arguments: object, workspace: str) -> Preview:
         assert isinstance(arguments, McpArguments)
         body = msgspec.json.format(msgspec.json.encode(arguments.values)).decode()
-        body = body if len(body) <= _MOST_SHOWN else f"{body[:_MOST_SHOWN]}\n… [{len(body):,} characters in all]"
         return Preview(
             "request", f"{self.spec.name} at {self._config.authority or self._config.command}", f"{body}\n{self._about()}"
         )

@@ -12,6 +12,7 @@ from palyra.journal.approvals import Approval
 from palyra.journal.bills import BilledTurn
 from palyra.journal.database import Tx
 from palyra.runtime.answers import Answer as ApprovalAnswer
+from palyra.runtime.answers import ApprovalDraft
 from palyra.transports.auth import check_standing
 from palyra.transports.http.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
 
@@ -80,6 +81,10 @@ async def answer(call: Call[Nothing, ApprovalAnswer]) -> Answer:
     check_standing(call.token, call.body)
     surface = "console" if call.by_cookie else f"api:{call.token.name}"
     return ok(await call.parts.answers.answer(call.principal, call.path["approval_id"], call.body, surface))
+
+
+async def preview(call: Call[Nothing, ApprovalDraft]) -> Answer:
+    return ok(await call.parts.answers.preview(call.principal, call.path["approval_id"], call.body))
 
 
 async def grants(call: Call[Nothing, Nothing]) -> Answer:

@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Annotated
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta, Struct
@@ -74,6 +75,12 @@ class _EntryPage(Struct, frozen=True):
 
     entries: list[msgspec.Raw]
     next: int | None
+
+
+class ArtifactName(Input, frozen=True, kw_only=True):
+    """`name`: what the file is to be called where it is downloaded."""
+
+    name: Annotated[str, Meta(max_length=200)] = ""
 
 
 class RunsQuery(Input, frozen=True, kw_only=True):
@@ -158,7 +165,7 @@ async def undo(call: Call[Nothing, Undo]) -> Answer:
     return ok(await call.parts.undoing.undo(call.principal, call.path["session_id"], call.body))
 
 
-async def artifact(call: Call[Nothing, Nothing]) -> Answer:
+async def artifact(call: Call[ArtifactName, Nothing]) -> Answer:
     session_id, artifact_id = call.path["session_id"], call.path["artifact_id"]
 
     def query(tx: Tx) -> Artifact | None:
@@ -169,7 +176,7 @@ async def artifact(call: Call[Nothing, Nothing]) -> Answer:
     if found is None:
         raise NotFound(f"this session has no artifact {artifact_id}", artifact_id=artifact_id)
     # What a tool fetched is never shown as a page of ours, whatever it says it is.
-    disposition = b'attachment; filename="%b"' % artifact_id[:16].encode()
+    disposition = b"attachment; filename*=UTF-8''%b" % quote(call.query.name or artifact_id[:16], safe="").encode()
     return Answer(200, found.body, _media(found.media_type), ((b"content-disposition", disposition),))
 
 

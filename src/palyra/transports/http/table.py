@@ -12,6 +12,7 @@ from palyra.policy.explain import Explanation
 from palyra.policy.reports import Report, Shadowed, Suggestion
 from palyra.policy.store import Reloaded
 from palyra.runtime.answers import Answer as ApprovalAnswer
+from palyra.runtime.answers import ApprovalDraft, ApprovalPreview
 from palyra.runtime.gateway import Stopped, Submission, Submitted
 from palyra.runtime.rules import ShownRule
 from palyra.runtime.session_verbs import Resolve
@@ -214,6 +215,7 @@ _SESSIONS: tuple[Route[Any, Any], ...] = (
         summary="a large result, as it was stored",
         handler=sessions.artifact,
         client=True,
+        query=sessions.ArtifactName,
         gives=(Gives(200, media=_ANY_MEDIA),),
     ),
     Route(
@@ -267,6 +269,16 @@ _RUNS: tuple[Route[Any, Any], ...] = (
         errors=(404,),
     ),
     Route(method="GET", path="/v1/approvals/{approval_id}", summary="one approval", handler=runs.approval, gives=_json(Approval)),
+    Route(
+        method="POST",
+        path="/v1/approvals/{approval_id}/preview",
+        summary="all of what a pending call would do, as proposed or with edited arguments",
+        handler=runs.preview,
+        scope="operator",
+        body=ApprovalDraft,
+        gives=_json(ApprovalPreview),
+        errors=(409,),
+    ),
     Route(
         method="POST",
         path="/v1/approvals/{approval_id}/answer",
