@@ -1011,6 +1011,7 @@ export interface Inbound {
   pressed?: boolean;
   sent_ms?: number;
   forwarded?: boolean;
+  title?: string;
 }
 
 export interface InboundFile {
@@ -1874,7 +1875,7 @@ export interface Reply {
   connector: string;
   conversation: string;
   thread?: string;
-  kind: "answer" | "approval" | "command" | "edit" | "message" | "pairing" | "told";
+  kind: "answer" | "approval" | "command" | "edit" | "failure" | "message" | "pairing" | "told";
   state: "dead" | "dropped" | "sending" | "sent" | "waiting";
   attempts?: number;
   ready_ms?: number;
@@ -2443,6 +2444,7 @@ export interface Setting {
   secret?: boolean;
   required?: boolean;
   default?: string;
+  server?: boolean;
 }
 
 export interface SettlePairing {

@@ -415,7 +415,7 @@ settings = ["token=file:{tmp_path}/token", "api={fake.url}/api/v10"]
             await fake.until(lambda: any(post["components"] for post in fake.posts()))
             asked = next(post for post in fake.posts() if post["components"])
             labels = [button["label"] for row in asked["components"] for button in row["components"]]
-            assert labels == ["Approve", "Deny"]
+            assert labels == ["Approve", "For this session", "For 1 hour", "Deny"]
             value = asked["components"][0]["components"][0]["custom_id"]
             await fake.press(asked, value, "anna")
             await fake.until(lambda: any(post["content"] == "It is written." for post in fake.posts()))

@@ -87,7 +87,7 @@ def test_an_approval_that_waits_comes_with_buttons_that_work(tmp_path: Path) -> 
             native = talk.direct("anna", "write it")
             await talk.until(lambda seen: len(seen.posted("alerts")) >= 1)
             (put,) = talk.posted("alerts")
-            assert [button.label for button in put.out.buttons] == ["Approve", "Deny"]
+            assert [button.label for button in put.out.buttons] == ["Approve", "For this session", "For 1 hour", "Deny"]
             (pending,) = await talk.daemon.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
             await talk.link("boss")
             talk.say(put.out.buttons[0].value, "boss", conversation="alerts", pressed=True)

@@ -137,15 +137,18 @@ def test_who_writes_again_and_again_gets_no_code_after_code(tmp_path: Path) -> N
             natives = [talk.direct("anna", f"hello {n}") for n in range(10)]
             for native in natives:
                 assert await settled(talk, native) == "refused"
-            assert len(talk.posted("dm-anna")) == 1
+            codes = lambda: [text for text in talk.texts("dm-anna") if "Your code is" in text]  # noqa: E731
+            await talk.answers("dm-anna", 2)
+            assert (len(codes()), len(talk.posted("dm-anna"))) == (1, 2)
             for number in (2, 3):
                 later(talk, LIFE_MS + 1)
                 await code_of(talk, "anna")
-                assert len(talk.posted("dm-anna")) == number
+                assert len(codes()) == number
             later(talk, LIFE_MS + 1)
             native = talk.direct("anna", "and now?")
             await settled(talk, native)
-            assert len(talk.posted("dm-anna")) == 3
+            assert "too many codes" in (await talk.answers("dm-anna", 5))[-1]
+            assert len(codes()) == 3
 
     run(scene)
 
@@ -357,7 +360,7 @@ def test_an_approval_is_asked_of_the_person_themselves_and_can_be_handed_on(tmp_
             await talk.answers("dm-zoe")
             native = talk.direct("boss", "write it")
             (question,) = await talk.answers("dm-boss")
-            assert "asks for a yes: fs.write" in question
+            assert "needs approval: fs.write" in question
             (pending,) = await talk.daemon.db.read(lambda tx: approvals.listing(tx, OWNER, pending=True))
             talk.direct("zoe", f"approve {pending.approval_id}")
             assert "may not answer" in (await talk.answers("dm-zoe", 2))[-1]
@@ -395,7 +398,7 @@ def test_what_a_call_would_do_is_not_shown_to_a_group(tmp_path: Path) -> None:
             await talk.link("boss")
             native = talk.group("boss", "@palyra write it")
             (question,) = await talk.answers("team")
-            assert "asks for a yes: fs.write" in question
+            assert "needs approval: fs.write" in question
             assert "the owner's plan" not in question
             talk.say(talk.posted("team")[0].out.buttons[0].value, "boss", conversation="team", pressed=True)
             assert await settled(talk, native) == "answered"

@@ -547,8 +547,8 @@ def test_a_run_that_fails_says_so(tmp_path: Path) -> None:
             await talk.pair("anna")
             native = talk.direct("anna", "hello")
             (text,) = await talk.answers("dm-anna")
-            assert text.startswith("That did not work: ")
-            assert await settled(talk, native) == "answered"
+            assert text.startswith("I am not available")
+            assert await settled(talk, native) == "failed"
 
     run(scene)
 
@@ -746,7 +746,7 @@ def test_a_message_that_a_defect_keeps_from_the_agent_is_told_and_holds_nobody_u
             await talk.daemon.db.write(lambda tx: tx.run(refused))
             talk.direct("anna", "first", native_id="bad")
             assert await settled(talk, "bad") == "failed"
-            assert "something in me failed on it" in (await talk.answers("dm-anna"))[0]
+            assert "something went wrong here" in (await talk.answers("dm-anna"))[0]
             assert await settled(talk, talk.direct("anna", "second")) == "answered"
             assert await settled(talk, talk.direct("bert", "third")) == "answered"
 
@@ -762,7 +762,7 @@ def test_a_command_that_a_defect_keeps_from_being_done_is_told(tmp_path: Path) -
             await talk.pair("anna")
             await talk.daemon.db.write(lambda tx: tx.run(refused))
             assert await settled(talk, talk.direct("anna", "/help")) == "failed"
-            assert "something in me failed on it" in (await talk.answers("dm-anna"))[0]
+            assert "something went wrong here" in (await talk.answers("dm-anna"))[0]
 
     run(scene)
 

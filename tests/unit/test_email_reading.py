@@ -152,7 +152,7 @@ def test_a_thread_is_named_by_the_mail_that_began_it_and_its_subject_is_said_onc
     later = READER.read(mail("From: a@x.example\nSubject: AW: Re: The plan\nReferences: <1@x> <2@y>\nMessage-ID: <3@x>\n\nand?\n"))
     assert first.message is not None
     assert later.message is not None
-    assert (first.message.thread, first.message.text, first.subject) == ("<1@x>", "The plan\n\nlook", "The plan")
+    assert (first.message.thread, first.message.whole, first.subject) == ("<1@x>", "The plan\n\nlook", "The plan")
     assert (later.message.thread, later.message.reply_to, later.message.text) == ("<1@x>", "<2@y>", "and?")
     assert later.subject == "The plan"
 

@@ -217,6 +217,8 @@ class Setting(Struct, frozen=True, kw_only=True):
     secret: bool = False
     required: bool = True
     default: str = ""
+    # It names the server that the secrets are sent to, as a host, host:port or address.
+    server: bool = False
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ class Inbound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `mentions_agent` and `mentions_everyone` are the platform's word; mentions in plain text are looked for besides.
     `pressed`: it is no text but a button that was pressed; `text` is then the button's value.
     `forwarded`: its sender passes on what somebody else wrote: it is no command, and not to be trusted more than they are.
+    `title`: what stands above the text where a platform has that, as the subject of a mail. No command begins with it.
     """
 
     native_id: str
@@ -94,6 +95,12 @@ class Inbound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pressed: bool = False
     sent_ms: int = 0
     forwarded: bool = False
+    title: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The title and the text."""
+        return f"{self.title}\n\n{self.text}" if self.title else self.text
 
 
 class Button(Struct, frozen=True):
@@ -171,7 +178,7 @@ def _checks(message: Inbound, rules: Rules, facts: Facts) -> Iterable[tuple[Reas
     yield "router_off", not facts.router_on, ""
     yield "channel_off", not facts.channel_on, ""
     yield "empty", not message.text.strip() and not message.files, ""
-    size = len(message.text.encode("utf-8", "surrogatepass"))
+    size = len(message.whole.encode("utf-8", "surrogatepass"))
     yield "oversized", size > LARGEST_TEXT, f"{size} bytes"
     yield "sender_denied", _listed(handle, rules.deny), handle
     listed = _listed(handle, rules.allow)
@@ -209,7 +216,7 @@ def _folded(text: str) -> str:
 
 def addressed(message: Inbound, rules: Rules, called: Sequence[str] = ()) -> bool:
     """Whether the agent itself is meant: the platform says so, a button of ours was pressed, or its name is in the text."""
-    return message.mentions_agent or message.pressed or mentioned(message.text, (*rules.names, *called))
+    return message.mentions_agent or message.pressed or mentioned(message.whole, (*rules.names, *called))
 
 
 def mentioned(text: str, names: Sequence[str]) -> bool:

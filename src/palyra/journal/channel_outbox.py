@@ -15,7 +15,9 @@ from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
 from palyra.journal import channels, tape
 from palyra.journal.database import Tx
 
-ReplyKind = Literal["answer", "told", "approval", "pairing", "command", "message", "edit"]
+# `failure`: what whoever asked is told when their run failed; it ends the message, too.
+ReplyKind = Literal["answer", "failure", "told", "approval", "pairing", "command", "message", "edit"]
+_ENDING: frozenset[ReplyKind] = frozenset({"answer", "failure", "command"})
 # A dead letter stays until it is sent after all, or dropped by somebody.
 ReplyState = Literal["waiting", "sending", "sent", "dead", "dropped"]
 # The signal that there is something to send, as the queue's kinds have theirs.
@@ -164,9 +166,12 @@ def sent(tx: Tx, reply: Reply, native_id: str, *, idempotent: bool) -> None:
     channels.add_step(tx, reply.message_id, "sent", " ".join(filter(None, (about, "possibly twice" if doubtful else ""))))
     event = ReplySent(message_id=reply.message_id, native_id=native_id, possibly_duplicated=doubtful)
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [event])
-    if reply.kind in ("answer", "command") and not _unsent(tx, reply.reply_id):
+    if reply.kind in _ENDING and not _unsent(tx, reply.reply_id):
         for message in _answered_by(tx, reply):
-            channels.move(tx, message, "answered", "answered")
+            if reply.kind == "failure":
+                channels.move(tx, message, "failed", "told", "that the run failed", "run_failed")
+            else:
+                channels.move(tx, message, "answered", "answered")
 
 
 def _unsent(tx: Tx, reply_id: str) -> bool:
@@ -211,7 +216,7 @@ def abandon(tx: Tx, reply: Reply, error: str, *, doubtful: bool) -> None:
     if not reply.message_id:
         return
     tape.append(tx, SYSTEM_TAPE, SYSTEM, [ReplyAbandoned(message_id=reply.message_id, reason=error)])
-    if reply.kind in ("answer", "command"):
+    if reply.kind in _ENDING:
         for message in _answered_by(tx, reply):
             channels.move(tx, message, "failed", "abandoned", error, "undeliverable")
     else:

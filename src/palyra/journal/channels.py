@@ -218,19 +218,20 @@ def counts(tx: Tx, connector: str, sender: str, besides: str = "") -> tuple[int,
     return int(recent[0]) if recent else 0, int(waiting[0]) if waiting else 0
 
 
-def refused_lately(tx: Tx, message: Message, reason: str) -> bool:
-    """Whether the sender of a message was refused for this in the same place in the minute before."""
-    row = tx.one(
+def refused_lately(tx: Tx, message: Message, reason: str, times: int = 1) -> bool:
+    """Return whether the sender of a message was refused for this, so often, in the same place in the minute before."""
+    rows = tx.all(
         """SELECT 1 FROM channel_messages WHERE connector = :connector AND sender = :sender AND received_ms > :since
-            AND reason = :reason AND conversation = :conversation AND message_id <> :besides LIMIT 1""",
+            AND reason = :reason AND conversation = :conversation AND message_id <> :besides LIMIT :times""",
         connector=message.connector,
         sender=message.sender,
         since=tx.now_ms - 60_000,
         reason=reason,
         conversation=message.conversation,
         besides=message.message_id,
+        times=times,
     )
-    return row is not None
+    return len(rows) >= times
 
 
 def forget_refused(tx: Tx, before_ms: int, after: int, most: int = 500) -> int:

@@ -1,6 +1,6 @@
 """The channels: what hears, what answers and what keeps the connections, put together when somebody wants something of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -78,9 +78,13 @@ def _made(
 
     db, clock, redactor = ground.db, ground.clock, ground.redactor
 
-    async def look_up(channel: str, reference: str) -> str:
+    async def look_up(channel: str, reference: str, servers: Sequence[str]) -> str:
         if reference.startswith("vault:"):
-            return await ground.vault.resolve(reference, principal=OWNER, session="", tool=f"channel:{channel}")
+            value = ""
+            for host in servers or (None,):
+                tool = f"channel:{channel}"
+                value = await ground.vault.resolve(reference, principal=OWNER, session="", tool=tool, host=host)
+            return value
         return config.secret(reference, env) if reference.startswith(("env:", "file:")) else reference
 
     book = Book()

@@ -1419,18 +1419,20 @@ class ChannelList(_message.Message):
     def __init__(self, channels: _Optional[_Iterable[_Union[ChannelStatus, _Mapping]]] = ...) -> None: ...
 
 class Setting(_message.Message):
-    __slots__ = ("name", "words", "secret", "required", "default")
+    __slots__ = ("name", "words", "secret", "required", "default", "server")
     NAME_FIELD_NUMBER: _ClassVar[int]
     WORDS_FIELD_NUMBER: _ClassVar[int]
     SECRET_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_FIELD_NUMBER: _ClassVar[int]
+    SERVER_FIELD_NUMBER: _ClassVar[int]
     name: str
     words: str
     secret: bool
     required: bool
     default: str
-    def __init__(self, name: _Optional[str] = ..., words: _Optional[str] = ..., secret: _Optional[bool] = ..., required: _Optional[bool] = ..., default: _Optional[str] = ...) -> None: ...
+    server: bool
+    def __init__(self, name: _Optional[str] = ..., words: _Optional[str] = ..., secret: _Optional[bool] = ..., required: _Optional[bool] = ..., default: _Optional[str] = ..., server: _Optional[bool] = ...) -> None: ...
 
 class KindInfo(_message.Message):
     __slots__ = ("name", "title", "settings", "permissions", "steps", "docs")
@@ -1475,7 +1477,7 @@ class InboundFile(_message.Message):
     def __init__(self, name: _Optional[str] = ..., data: _Optional[bytes] = ..., media_type: _Optional[str] = ...) -> None: ...
 
 class Inbound(_message.Message):
-    __slots__ = ("native_id", "conversation", "sender", "text", "thread", "files", "is_direct", "mentions_agent", "mentions_everyone", "reply_to", "pressed", "sent_ms", "forwarded")
+    __slots__ = ("native_id", "conversation", "sender", "text", "thread", "files", "is_direct", "mentions_agent", "mentions_everyone", "reply_to", "pressed", "sent_ms", "forwarded", "title")
     NATIVE_ID_FIELD_NUMBER: _ClassVar[int]
     CONVERSATION_FIELD_NUMBER: _ClassVar[int]
     SENDER_FIELD_NUMBER: _ClassVar[int]
@@ -1489,6 +1491,7 @@ class Inbound(_message.Message):
     PRESSED_FIELD_NUMBER: _ClassVar[int]
     SENT_MS_FIELD_NUMBER: _ClassVar[int]
     FORWARDED_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
     native_id: str
     conversation: str
     sender: Sender
@@ -1502,7 +1505,8 @@ class Inbound(_message.Message):
     pressed: bool
     sent_ms: int
     forwarded: bool
-    def __init__(self, native_id: _Optional[str] = ..., conversation: _Optional[str] = ..., sender: _Optional[_Union[Sender, _Mapping]] = ..., text: _Optional[str] = ..., thread: _Optional[str] = ..., files: _Optional[_Iterable[_Union[InboundFile, _Mapping]]] = ..., is_direct: _Optional[bool] = ..., mentions_agent: _Optional[bool] = ..., mentions_everyone: _Optional[bool] = ..., reply_to: _Optional[str] = ..., pressed: _Optional[bool] = ..., sent_ms: _Optional[int] = ..., forwarded: _Optional[bool] = ...) -> None: ...
+    title: str
+    def __init__(self, native_id: _Optional[str] = ..., conversation: _Optional[str] = ..., sender: _Optional[_Union[Sender, _Mapping]] = ..., text: _Optional[str] = ..., thread: _Optional[str] = ..., files: _Optional[_Iterable[_Union[InboundFile, _Mapping]]] = ..., is_direct: _Optional[bool] = ..., mentions_agent: _Optional[bool] = ..., mentions_everyone: _Optional[bool] = ..., reply_to: _Optional[str] = ..., pressed: _Optional[bool] = ..., sent_ms: _Optional[int] = ..., forwarded: _Optional[bool] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Message(_message.Message):
     __slots__ = ("number", "message_id", "connector", "conversation", "thread", "sender", "state", "reason", "principal", "session_id", "run_id", "files", "received_ms", "ended_ms", "inbound")

@@ -27,7 +27,7 @@ KIND = Kind(
     make=_make,
     settings=(
         Setting(name="token", words="the bot's token (Developer Portal, Bot, Reset Token)", secret=True),
-        Setting(name="api", words="the address of the API, if it is a proxy of your own", required=False, default=API),
+        Setting(name="api", server=True, words="the address of the API, if it is a proxy of your own", required=False, default=API),
     ),
     permissions=(
         "Privileged Gateway Intents: Message Content Intent",

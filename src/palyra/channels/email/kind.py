@@ -15,8 +15,8 @@ KIND = Kind(
     make=_make,
     settings=(
         Setting(name="address", words="the agent's own e-mail address"),
-        Setting(name="imap", words="IMAP server, as imap.example.org or with :993 (TLS) or :143 (STARTTLS)"),
-        Setting(name="smtp", words="SMTP server, as smtp.example.org or with :465 (TLS) or :587 (STARTTLS)"),
+        Setting(name="imap", server=True, words="IMAP server, as imap.example.org or with :993 (TLS) or :143 (STARTTLS)"),
+        Setting(name="smtp", server=True, words="SMTP server, as smtp.example.org or with :465 (TLS) or :587 (STARTTLS)"),
         Setting(name="password", words="password of the mailbox, or an app password", secret=True),
         Setting(name="user", words="name to log in with, if it is not the address", required=False),
         Setting(

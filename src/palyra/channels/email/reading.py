@@ -76,9 +76,9 @@ class Reader:
         subject = " ".join(mail.subject.split())
         forwarded = _FORWARD.match(subject) is not None or "Resent-From" in head
         text, files = self._body(mail, whole=forwarded)
-        if not references:
-            # In an answer the subject says nothing new.
-            text = "\n\n".join(filter(None, (subject, text)))
+        # In an answer the subject says nothing new.
+        title = subject if text and not references else ""
+        text = text or (subject if not references else "")
         if left_out:
             text = f"{text}\n[the body of this mail, {left_out} bytes, is too large or too broken to be read]".strip()
         to, everybody = self._addresses(head, "To"), self._addresses(head, "To", "Cc")
@@ -90,11 +90,12 @@ class Reader:
                 conversation=_conversation(address, others, listed),
                 sender=sender,
                 text=text,
+                title=title,
                 thread=references[0] if references else own_id,
                 files=files,
                 is_direct=not others and not listed,
                 mentions_agent=any(self._is_own(each) for each in to),
-                mentions_everyone=calls_everyone(text),
+                mentions_everyone=calls_everyone(f"{title}\n{text}"),
                 reply_to=references[-1] if references else "",
                 sent_ms=int(mail.date.timestamp() * 1_000) if mail.date.year > 1971 else 0,
                 forwarded=forwarded,

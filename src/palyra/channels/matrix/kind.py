@@ -19,7 +19,7 @@ KIND = Kind(
     title="Matrix (any homeserver; rooms without encryption)",
     make=_make,
     settings=(
-        Setting(name="homeserver", words="address of the homeserver's client API, as https://matrix.example.org"),
+        Setting(name="homeserver", server=True, words="address of the homeserver's client API, as https://matrix.example.org"),
         Setting(name="token", words="access token of the agent's own account", secret=True),
         Setting(
             name="invites",

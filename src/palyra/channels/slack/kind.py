@@ -32,7 +32,7 @@ KIND = Kind(
     settings=(
         Setting(name="token", words="Bot User OAuth Token, xoxb-… (OAuth & Permissions)", secret=True),
         Setting(name="app_token", words="App-Level Token, xapp-…, with connections:write (Basic Information)", secret=True),
-        Setting(name="api", words="the address of the Web API, if it is another one", required=False, default=API),
+        Setting(name="api", server=True, words="the address of the Web API, if it is another one", required=False, default=API),
     ),
     permissions=(
         "App-Level Token: connections:write",

@@ -22,7 +22,7 @@ KIND = Kind(
     make=_make,
     settings=(
         Setting(name="token", words="the bot's token from @BotFather", secret=True),
-        Setting(name="api", words="address of a Bot API server of your own", required=False, default=API),
+        Setting(name="api", server=True, words="address of a Bot API server of your own", required=False, default=API),
     ),
     permissions=(
         "in groups: Send Messages, Send Files (Send Media), Add Reactions; being an admin is not needed",

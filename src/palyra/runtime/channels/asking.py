@@ -7,12 +7,14 @@ through a channel, and others only what a policy lets them.
 import asyncio
 import logging
 from collections.abc import Coroutine
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
-from palyra.domain.events import AdminChanged, ApprovalRequested, ApprovalResolved, Decision
+from palyra.domain.events import AdminChanged, ApprovalRequested, ApprovalResolved
 from palyra.domain.ids import OWNER, SYSTEM_TAPE, check_principal
+from palyra.domain.visible import visible
 from palyra.journal import approvals, channel_outbox, channel_people, channels, tape
 from palyra.journal.approvals import Approval
 from palyra.journal.channel_outbox import Asked
@@ -163,19 +165,19 @@ class Asking:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    async def answer(self, message: Message, who: Who, wanted: str, decision: str, reason: str) -> str:
-        """Somebody answers in a chat, by an approval's id or the end of it. What to say to them."""
+    async def answer(self, message: Message, who: Who, wanted: str, given: Answer) -> str:
+        """Answer an approval from a chat, by its id or the end of it. Return what was understood and done."""
         approval = await self._db.read(partial(_wanted, wanted=wanted.upper(), who=who))
-        if decision == "allow" and approval.request.about == "tool" and not words.shown(approval.request.preview)[1]:
+        if given.scope != "once" and not who.is_user:
+            raise Forbidden("you may allow this once: more than that is for users of the daemon")
+        if given.decision == "allow" and approval.request.about == "tool" and not words.shown(approval.request.preview)[1]:
             raise Conflict(words.elsewhere(approval.approval_id))
-        chosen: Decision = decision  # type: ignore[assignment]
-        given = Answer(decision=chosen, reason=reason)
         try:
-            await self._answers.answer(who.principal, approval.approval_id, given, surface=f"channel:{message.connector}")
+            settled = await self._answers.answer(who.principal, approval.approval_id, given, surface=f"channel:{message.connector}")
         except Forbidden:
             # A session that several share is nobody's: whoever may speak for it must be let by policy, not by being there.
             raise Forbidden("you may not answer this: only those whom policy allows can") from None
-        return f"{words.short(approval.approval_id)} is {_SAID.get(decision, decision)}."
+        return f"{words.short(approval.approval_id)} is {_SAID.get(given.decision, given.decision)}{_how(settled)}."
 
     def answered(self, resolved: ApprovalResolved) -> None:
         """However it was answered: take the buttons away where it was asked."""
@@ -235,6 +237,22 @@ class Asking:
             task.cancel()
         if self._beside:
             await asyncio.wait(self._beside, timeout=2.0)
+
+
+def _how(settled: Approval) -> str:
+    """Return how far an answer reaches, in words."""
+    given = settled.resolution
+    if given is None or given.decision != "allow":
+        return f": {given.reason}" if given is not None and given.reason else ""
+    if given.subject is None:
+        return ", this once"
+    about = f"{given.subject.tool} {given.subject.value or 'with any arguments'}"
+    until = "in this session" if given.scope == "session" else f"until {_clock_time(given.until_ms)} (UTC)"
+    return f", and {visible(about)} {until} without asking"
+
+
+def _clock_time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _wanted(tx: Tx, wanted: str, who: Who) -> Approval:

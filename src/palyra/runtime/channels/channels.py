@@ -1,9 +1,10 @@
 """The channels of this daemon as one part: which there are, what they do, and the verbs of whoever answers for them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -32,11 +33,11 @@ from palyra.runtime.channels.telling import Telling
 from palyra.runtime.clock import Clock
 
 _TEST_S = 20.0
-LookUp = Callable[[str, str], Awaitable[str]]
+LookUp = Callable[[str, str, Sequence[str]], Awaitable[str]]
 
 
 class Channels:
-    """`look_up` gives the value behind a setting that refers to a secret: its channel, and the reference.
+    """`look_up` gives the value behind a setting that refers to a secret: its channel, the reference, and the servers it goes to.
 
     `offer` is told on which channels the agent can send messages from now on.
     """
@@ -134,11 +135,12 @@ class Channels:
         if unknown or missing:
             wrong = f"it has no setting {', '.join(unknown)}" if unknown else f"it needs {', '.join(missing)}"
             raise InvalidInput(f"channel {channel.name} of kind {kind.name}: {wrong}", channel=channel.name)
-        values: dict[str, str] = {}
-        for name, value in channel.settings.items():
-            values[name] = await self._look_up(channel.name, value) if known[name].secret else value
-        for name, each in known.items():
-            values.setdefault(name, each.default)
+        values = {name: channel.settings.get(name, each.default) for name, each in known.items()}
+        # A secret that is for certain hosts must be for every server that this channel sends it to.
+        servers = tuple(_host(values[name]) for name, each in known.items() if each.server and values[name])
+        for name in channel.settings:
+            if known[name].secret:
+                values[name] = await self._look_up(channel.name, values[name], servers)
         return kind.make(Given(channel.name, values, self._clock.now_ms, readable))
 
     async def _start(self) -> None:
@@ -330,6 +332,11 @@ class Channels:
 def _way(channel: Channel) -> Channel:
     """What a connection depends on: rules can change under it."""
     return msgspec.structs.replace(channel, rules=Rules(), approvals_to="", workspace="")
+
+
+def _host(server: str) -> str:
+    """Return the host of a setting that names a server: an address, host:port or a host."""
+    return urlsplit(server if "://" in server else f"//{server}").hostname or server
 
 
 def readable(page: str) -> str:

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol, get_args
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palyra.domain import labels
 from palyra.domain.channels import Inbound, unaddressed
-from palyra.domain.errors import PalyraError, Unavailable
+from palyra.domain.errors import InvalidInput, PalyraError, Unavailable
 from palyra.domain.events import Decision
 from palyra.domain.ids import OWNER
 from palyra.domain.labels import CLEAN
@@ -23,6 +23,7 @@ from palyra.journal.channels import Message
 from palyra.journal.database import Database, Tx
 from palyra.journal.sessions import Session
 from palyra.policy.store import PolicyStore
+from palyra.runtime.answers import Answer
 from palyra.runtime.channels import book as books
 from palyra.runtime.channels import pairing, words
 from palyra.runtime.channels.asking import Asking
@@ -41,7 +42,7 @@ NAMES = ("status", "stop", "reset", "new", "approve", "deny", "model", "usage", 
 # A single word and nothing else, unless a sign before it says that a command is meant.
 _ALONE = frozenset({"status", "stop", "reset", "new", "usage", "whoami", "help"})
 _ID = re.compile(r"[0-9A-Za-z]{6,26}")
-_CHOICES = frozenset(get_args(Decision))
+_DOUBTS: dict[str, Decision] = {"happened": "happened", "again": "again", "skip": "skip"}
 _DAY_MS = 86_400_000
 
 
@@ -64,13 +65,35 @@ def parse(message: Inbound, names: Sequence[str]) -> Command | None:
     if marked or message.pressed:
         return Command(name, rest)
     plain = {
-        "approve": bool(_ID.fullmatch(rest.split()[0])) and len(rest.split()) <= 2 if rest else False,
+        "approve": bool(_ID.fullmatch(rest.split()[0])) and len(rest.split()) <= _LONGEST_APPROVAL if rest else False,
         "deny": bool(_ID.fullmatch(rest.split()[0])) if rest else False,
         "pair": pairing.looks_like_code(rest),
         "model": len(rest.split()) <= 1,
         "remember": bool(rest),
     }
     return Command(name, rest) if (name in _ALONE and not rest) or plain.get(name) else None
+
+
+_LONGEST_APPROVAL = 6
+_FOR = re.compile(r"(?:for )?(\d{1,4}) ?(m|min|minutes?|h|hours?|d|days?)")
+_MS = {"m": 60_000, "h": 3_600_000, "d": _DAY_MS}
+_HOW = "write `approve ID` (once), `approve ID session`, `approve ID 2h` (for a time), or `deny ID` and why"
+
+
+def understood(choice: str) -> Answer:
+    """Return the answer that stands behind `approve ID`. Raise InvalidInput for what means none: nothing is guessed."""
+    said = " ".join(choice.split()).casefold().strip(".!")
+    if said in ("", "once", "allow", "yes"):
+        return Answer(decision="allow")
+    if said in ("session", "for session", "for this session", "this session"):
+        return Answer(decision="allow", scope="session")
+    if (found := _FOR.fullmatch(said)) is not None:
+        return Answer(decision="allow", scope="timed", for_ms=int(found[1]) * _MS[found[2][0]])
+    if said in _DOUBTS:
+        return Answer(decision=_DOUBTS[said])
+    if said == "always":
+        raise InvalidInput(f"for good is decided in the console or with `palyra approvals allow`; here, {_HOW}")
+    raise InvalidInput(f"I did not understand {choice.strip()[:40]!r}, and nothing was decided: {_HOW}")
 
 
 class Act(Protocol):
@@ -112,7 +135,7 @@ class Commands:
         except Unavailable:
             raise
         except PalyraError as error:
-            return f"That cannot be done: {error.message}"
+            return f"That cannot be done: {words.problem(error, inside=who.is_user)}"
 
     async def _help(self, rest: str, message: Message, who: Who) -> str:
         return words.HELP
@@ -132,7 +155,7 @@ class Commands:
             return "Nothing of yours is under way."
         states = {"accepted": "waits its turn", "in_progress": "is being worked on", "waiting": "waits"}
         lines = [f"{run.run_id[-8:]} {states[run.state]}{f' ({run.reason})' if run.reason else ''}" for run in unfinished[:20]]
-        lines += [f"{words.short(each.approval_id)} asks for a yes: {each.request.preview.title}" for each in asked[:20]]
+        lines += [f"{words.short(each.approval_id)} needs approval: {each.request.preview.title}" for each in asked[:20]]
         return "\n".join(lines)
 
     async def _stop(self, rest: str, message: Message, who: Who) -> str:
@@ -157,12 +180,11 @@ class Commands:
 
     async def _approve(self, rest: str, message: Message, who: Who) -> str:
         approval_id, _, choice = rest.partition(" ")
-        decision = choice.strip().casefold()
-        return await self._asking.answer(message, who, approval_id, decision if decision in _CHOICES else "allow", "")
+        return await self._asking.answer(message, who, approval_id, understood(choice))
 
     async def _deny(self, rest: str, message: Message, who: Who) -> str:
         approval_id, _, reason = rest.partition(" ")
-        return await self._asking.answer(message, who, approval_id, "deny", reason.strip())
+        return await self._asking.answer(message, who, approval_id, Answer(decision="deny", reason=reason.strip()))
 
     async def _model(self, rest: str, message: Message, who: Who) -> str:
         known = ", ".join(target.name for target in self._models.targets)

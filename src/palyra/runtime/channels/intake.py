@@ -35,6 +35,7 @@ log = logging.getLogger("palyra.channels")
 
 _RETRY_MS = 1_000
 _LONGEST_NAME = 200
+_LONGEST_TITLE = 1_000
 # What a sender is told; of the rest only the trace tells, or a group would hear of every message that was not for us.
 _TOLD: dict[str, str] = {
     "oversized": "That message is too long for me (32 KiB): send it as a file, or in parts.",
@@ -112,6 +113,7 @@ class Intake:
             thread=_named(message.thread),
             reply_to=_named(message.reply_to),
             text=redact(text[: LARGEST_TEXT + 64]),
+            title=redact(_named(message.title)[:_LONGEST_TITLE]),
             sender=sender,
             files=files,
         )

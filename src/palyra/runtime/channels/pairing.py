@@ -14,7 +14,7 @@ from palyra.domain.channels import Sender
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.journal import channel_people, tape
+from palyra.journal import channel_people, channels, tape
 from palyra.journal.channel_people import Pairing, PairingState, Person
 from palyra.journal.database import Database, Tx
 from palyra.runtime.channels import words
@@ -71,10 +71,12 @@ class PairingDesk:
             return "no code was sent: the sender is locked out after too many wrong codes"
         channel_people.expire(tx)
         recent = channel_people.requests_of(tx, connector, sender.handle, tx.now_ms - CODES_MS)
-        if any(each.state == "pending" for each in recent):
-            return "no code was sent: the sender has one that is still good"
+        waiting = next((each for each in recent if each.state == "pending"), None)
+        if waiting is not None:
+            minutes = max(1, (waiting.expires_ms - tx.now_ms) // 60_000)
+            return self._remind(tx, place, message_id, words.still_pairing(minutes), "the sender has one that is still good")
         if len(recent) >= MOST_CODES:
-            return f"no code was sent: the sender had {MOST_CODES} in the last hour"
+            return self._remind(tx, place, message_id, words.NO_MORE_CODES, f"the sender had {MOST_CODES} in the last hour")
         if len(channel_people.pending(tx, connector)) >= MOST_PENDING:
             return f"no code was sent: {MOST_PENDING} requests wait on this channel"
         code, pairing_id = _new_code(), self._clock.new_id()
@@ -98,6 +100,14 @@ class PairingDesk:
         told = f"{name} would like to talk to the agent on {connector}. Approve with the code they were sent, or in the console."
         self._notices.telling("channel", f"pairing:{pairing_id}", told, "#/channels")(tx)
         return "a code was sent"
+
+    def _remind(self, tx: Tx, place: Place, message_id: str, said: str, why: str) -> str:
+        """Tell a stranger who writes again how it stands; one who goes on and on is told at most once a minute."""
+        message = channels.get(tx, message_id)
+        if channels.refused_lately(tx, message, "pairing_required", times=2):
+            return f"no code was sent: {why}"
+        self._posting.post(tx, place, said, "told", message_id=message_id)
+        return f"no code was sent: {why}; they were told"
 
     # --- somebody settles it ------------------------------------------------------------------------------------------
 

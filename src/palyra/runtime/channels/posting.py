@@ -10,6 +10,7 @@ from palyra.journal import channel_outbox, channels
 from palyra.journal.channel_outbox import Body, ReplyKind, SentFile
 from palyra.journal.channels import Message
 from palyra.journal.database import Tx
+from palyra.runtime.channels import words
 from palyra.runtime.channels.book import Book
 from palyra.runtime.channels.shapes import Place
 from palyra.runtime.clock import Clock
@@ -72,8 +73,8 @@ class Posting:
         )
         return reply_id
 
-    def fail(self, tx: Tx, messages: Sequence[Message], error: PalyraError) -> None:
-        """They cannot become a run, whoever tries: whoever wrote them is told why."""
+    def fail(self, tx: Tx, messages: Sequence[Message], error: PalyraError, *, inside: bool = False) -> None:
+        """End messages that cannot become a run, and tell whoever wrote them why. `inside`: only a user of the daemon reads it."""
         for message in messages:
             channels.move(tx, message.message_id, "failed", "failed", error.message, error.code)
             channels.drop_files(tx, message.message_id)
@@ -82,7 +83,7 @@ class Posting:
         self.post(
             tx,
             place,
-            f"I cannot take that: {error.message}",
+            f"I cannot take that: {words.problem(error, inside=inside)}",
             "told",
             message_id=first.message_id,
             reply_to=first.inbound.native_id,

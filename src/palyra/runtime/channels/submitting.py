@@ -18,7 +18,7 @@ from palyra.domain.channels import combined, named
 from palyra.domain.errors import Conflict, LimitExceeded, PalyraError, Unavailable
 from palyra.domain.events import AgentAsked, ApprovalRequested, ApprovalResolved, RunCancelled, RunCompleted, RunFailed
 from palyra.domain.labels import CLEAN
-from palyra.journal import channels, runs
+from palyra.journal import approvals, channels, runs
 from palyra.journal.channel_outbox import ReplyKind
 from palyra.journal.channels import Message
 from palyra.journal.database import Appended, Database, Tx
@@ -110,10 +110,10 @@ class Submitting:
             left = await self._db.read(partial(_not_stopped, messages=messages))
             return await self.submit(left, who) if left else False
         except PalyraError as error:
-            await self._fail(messages, error)
+            await self._fail(messages, who, error)
         except Exception as error:
             log.exception("messages of channel %s could not be given to the agent", messages[0].connector)
-            await self._fail(messages, defect(error))
+            await self._fail(messages, who, defect(error))
         return False
 
     async def _submit(self, messages: list[Message], who: Who) -> bool:
@@ -171,7 +171,7 @@ class Submitting:
     def _text(self, messages: list[Message], who: Who, *, attached: bool) -> str:
         passed_on = any(each.inbound.forwarded for each in messages)
         texts = [
-            f"[passed on from somebody else]\n{each.inbound.text}" if each.inbound.forwarded else each.inbound.text
+            f"[passed on from somebody else]\n{each.inbound.whole}" if each.inbound.forwarded else each.inbound.whole
             for each in messages
         ]
         if who.shared:
@@ -218,8 +218,9 @@ class Submitting:
 
         await self._db.write(step)
 
-    async def _fail(self, messages: list[Message], error: PalyraError) -> None:
-        await self._db.write(partial(self._posting.fail, messages=messages, error=error))
+    async def _fail(self, messages: list[Message], who: Who, error: PalyraError) -> None:
+        inside = who.is_user and messages[0].inbound.is_direct
+        await self._db.write(partial(self._posting.fail, messages=messages, error=error, inside=inside))
 
     def _post_about(self, tx: Tx, message: Message, text: str, kind: ReplyKind) -> None:
         place = Place(message.connector, message.conversation, message.thread)
@@ -291,11 +292,14 @@ class Submitting:
         end = runs.ending(tx, run_id)
         first = messages[0]
         place = Place(first.connector, first.conversation, first.thread)
+        failed = isinstance(end, RunFailed)
+        # Where others read along, and for whoever is no user of the daemon, what went wrong inside is nobody's business.
+        inside = first.inbound.is_direct and not first.principal.startswith(approvals.CHANNEL)
         self._posting.post(
             tx,
             place,
-            words.answer(end),
-            "answer",
+            words.answer(end, inside=inside),
+            "failure" if failed else "answer",
             # One answer for each run, however often this is done.
             reply_id=run_id,
             message_id=first.message_id,

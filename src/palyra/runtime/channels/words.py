@@ -1,6 +1,7 @@
 """What the daemon itself says in chats: short, plain, and never more than the reader may know."""
 
 from palyra.domain.channels import Button
+from palyra.domain.errors import PalyraError
 from palyra.domain.events import ApprovalRequested, RunCancelled, RunCompleted, RunFailed
 from palyra.domain.tools import Preview
 from palyra.domain.visible import visible
@@ -9,13 +10,25 @@ from palyra.domain.visible import visible
 _PREVIEW = 1_500
 
 
-def answer(event: RunCompleted | RunFailed | RunCancelled) -> str:
-    """What a run came to, as whoever asked is told."""
+# Failures that a sender can do something about; of the others a guest learns only that there was one.
+_FOR_GUESTS = frozenset({"invalid_input", "limit_exceeded", "not_found", "conflict", "forbidden"})
+# Ends of runs that are about the guest's own share.
+_GUESTS_OWN = frozenset({"budget_spent"})
+NOT_AVAILABLE = "I am not available at the moment. The owner can see why; please try again later."
+
+
+def problem(error: PalyraError, *, inside: bool) -> str:
+    """Return why something cannot be done, as a user of the daemon (`inside`) or a guest may know it."""
+    return error.message if inside or error.code in _FOR_GUESTS else "something went wrong here; the owner can see what"
+
+
+def answer(event: RunCompleted | RunFailed | RunCancelled, *, inside: bool) -> str:
+    """Return what a run came to. `inside`: only a user of the daemon reads it; a guest learns nothing of hosts and models."""
     match event:
         case RunCompleted(text=text):
             return text if text.strip() else "(There is nothing to say to that.)"
         case RunFailed(message=message):
-            return f"That did not work: {message}"
+            return f"That did not work: {message}" if inside or event.reason in _GUESTS_OWN else NOT_AVAILABLE
         case RunCancelled(reason=reason):
             return f"Stopped: {reason}."
 
@@ -49,13 +62,19 @@ def approval(request: ApprovalRequested, who: str, *, buttons: bool, brief: bool
             lines.append(f"To refuse it, write `deny {name}` and why.")
         return "\n".join(lines), (deny,) if buttons else ()
     if not buttons:
-        how = f"`approve {name}`" if not choices else ", ".join(f"`approve {name} {each}`" for each in choices)
-        lines.append(f"Answer with {how} or `deny {name}`." if not choices else f"Answer with {how}.")
+        wider = f", `approve {name} session`, `approve {name} 1h`" if request.subjects and not brief else ""
+        how = f"`approve {name}`{wider}" if not choices else ", ".join(f"`approve {name} {each}`" for each in choices)
+        lines.append(f"Answer with {how}, or `deny {name}` and why." if not choices else f"Answer with {how}.")
         return "\n".join(lines), ()
     if choices:
         return "\n".join(lines), tuple(Button(each.capitalize(), f"approve {request.approval_id} {each}") for each in choices)
-    yes = Button("Approve", f"approve {request.approval_id}", "good")
-    return "\n".join(lines), (yes, Button("Deny", f"deny {request.approval_id}", "bad"))
+    yes = [Button("Approve", f"approve {request.approval_id}", "good")]
+    if request.subjects and not brief:
+        covers = request.subjects[0]
+        lines.append(f"Session and 1 hour cover {visible(f'{covers.tool} {covers.value}'.strip())}.")
+        yes += [Button("For this session", f"approve {request.approval_id} session")]
+        yes += [Button("For 1 hour", f"approve {request.approval_id} 1h")]
+    return "\n".join(lines), (*yes, Button("Deny", f"deny {request.approval_id}", "bad"))
 
 
 def shown(preview: Preview) -> tuple[str, bool]:
@@ -92,12 +111,22 @@ def pairing(code: str, minutes: int) -> str:
     )
 
 
+def still_pairing(minutes: int) -> str:
+    left = f"{minutes} more {'minute' if minutes == 1 else 'minutes'}"
+    return (
+        f"I do not know you yet, so I cannot read your messages. The code that I sent you works for {left}: give it to the owner "
+        "of this agent, and write to me again when they have let you in."
+    )
+
+
+NO_MORE_CODES = "You have asked for too many codes in the last hour. Ask the owner of this agent, or write to me again later."
+
 HELP = """\
 status – what is under way
 stop – end everything of yours that runs
 reset – begin this conversation anew
 new – begin another conversation; this one stays in the archive
-approve ID, deny ID – answer what the agent asks for
+approve ID [session, 2h], deny ID [why] – answer what the agent asks for
 model [NAME] – which model answers here
 usage – what was used today
 remember TEXT – keep something in mind
