@@ -24,7 +24,7 @@ from palyra.domain.ports import ModelProvider
 from palyra.domain.redaction import Redactor
 from palyra.journal import tape
 from palyra.journal.database import Database
-from palyra.journal.sqlite_files import fold_log
+from palyra.journal.sqlite_files import fold_log, remove_partial
 from palyra.models.embedding import LocalEmbedder
 from palyra.models.http import HttpClient
 from palyra.parts import channels as parts_channels
@@ -227,6 +227,7 @@ async def start(
     """
     home, given = loaded.home, loaded.config
     policy_folder = folders(home, given)
+    remove_partial(home / "backups")
     ground = lay(loaded, policy_folder, clock or Clock(), resolver or Resolver().allowing(given.network.private_hosts))
     await ground.vault.open()
     db, clock, redactor, vault = ground.db, ground.clock, ground.redactor, ground.vault

@@ -365,3 +365,12 @@ def test_a_websocket_from_another_site_is_refused(served: DaemonProcess, session
 def test_a_websocket_address_without_an_upgrade_says_so(served: DaemonProcess, session_id: str) -> None:
     response = served.request("GET", f"/v1/sessions/{session_id}/ws")
     assert (response.status, response.code) == (426, "invalid_input")
+
+
+def test_a_look_ahead_does_not_use_the_login_link_up(served: DaemonProcess) -> None:
+    link = served.post("/v1/login-links")["url"].removeprefix(served.url)
+    for _ in range(2):
+        # As mail programs and chats do before a person clicks.
+        assert served.request("HEAD", link, token="").status == 405
+    assert served.request("GET", link, token="").status == 303
+    assert served.request("GET", link, token="").status == 401

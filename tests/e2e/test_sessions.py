@@ -213,6 +213,20 @@ def test_branching_works_at_every_position_also_in_the_middle_of_a_run(tmp_path:
     with_daemon(tmp_path, turns, scenario)
 
 
+def test_where_the_conversation_of_a_branch_begins_is_a_number_that_counts(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with daemon(tmp_path, [Turn(text="one"), Turn(text="two")]) as opened:
+            where = await session(opened)
+            await finished(opened, await say(opened, where, "first"))
+            branch = await opened.sessions.branch(OWNER, where.session_id, 5, "")
+            assert branch.fold_from == 1 - 5
+            await finished(opened, await say(opened, branch, "second"))
+            again = await opened.sessions.branch(OWNER, branch.session_id, 4, "")
+            assert again.fold_from == 1 - 5 - 4
+
+    run_loop(work())
+
+
 def test_a_branch_survives_its_parents_reset(tmp_path: Path) -> None:
     async def scenario(d: Daemon) -> None:
         where = await session(d)

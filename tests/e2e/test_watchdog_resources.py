@@ -80,13 +80,17 @@ def test_stale_pid_files_are_removed(tmp_path: Path) -> None:
 def test_a_file_that_nobody_goes_on_writing_is_removed(tmp_path: Path) -> None:
     backups = tmp_path / "home" / "backups"
     backups.mkdir(parents=True)
-    left, fresh = backups / "a.db.partial", backups / "b.db.partial"
-    for path in (left, fresh):
-        path.write_bytes(b"x")
-    long_ago = time.time() - 7_200
-    os.utime(left, (long_ago, long_ago))
+    left, fresh, killed = backups / "a.db.partial", backups / "b.db.partial", backups / "c.db.partial"
+    killed.write_bytes(b"x")
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
+        # Of a daemon that was killed in the middle of a backup nothing is left once the next one has started.
+        assert not killed.exists()
+        for path in (left, fresh):
+            path.write_bytes(b"x")
+        long_ago = time.time() - 7_200
+        os.utime(left, (long_ago, long_ago))
+
         async def mended() -> bool:
             return not left.exists()
 

@@ -181,9 +181,16 @@ def test_what_is_not_understood_is_said_with_examples(said: str) -> None:
 def test_of_a_long_absence_the_last_firings_are_kept_and_all_are_counted() -> None:
     hourly = made(EveryTrigger(3_600_000, 0))
     kept, count = schedules.due_between(hourly, 3_600_000, 24 * 3_600_000)
-    assert (kept, count) == ([22 * 3_600_000, 23 * 3_600_000, 24 * 3_600_000], 24)
+    assert (kept, count) == ([hour * 3_600_000 for hour in (21, 22, 23, 24)], 24)
     minutely = made(EveryTrigger(60_000, 0))
     year = 365 * 86_400_000
     kept, count = schedules.due_between(minutely, 60_000, year)
-    assert kept == [year - 120_000, year - 60_000, year]
+    assert kept == [year - minutes * 60_000 for minutes in range(8, -1, -1)]
     assert count >= 2_000
+
+
+def test_after_a_short_outage_nothing_of_a_minute_schedule_is_lost() -> None:
+    minutely = made(EveryTrigger(60_000, 0))
+    for minutes in range(1, 6):
+        kept, count = schedules.due_between(minutely, 60_000, minutes * 60_000)
+        assert (len(kept), count) == (minutes, minutes)

@@ -10,6 +10,7 @@ from palyra.cli import naming, words
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.domain import schedules
 from palyra.domain.errors import InvalidInput
 from palyra.domain.schedules import Firing, Schedule
 
@@ -146,7 +147,9 @@ def _show(state: State, shown: _Shown) -> None:
         out.line(f"  next       {each}")
     for firing in shown.firings[:10]:
         run = f"  {firing.run_id}" if firing.run_id else ""
-        out.line(f"  fired      {words.when(firing.due_ms)}  {firing.state}{run}  {one_line(firing.note, 80)}".rstrip())
+        out.line(
+            f"  fired      {schedules.shown(firing.due_ms, found.zone)}  {firing.state}{run}  {one_line(firing.note, 80)}".rstrip()
+        )
 
 
 def _id(state: State, given: str) -> str:

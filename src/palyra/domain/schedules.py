@@ -17,6 +17,8 @@ from palyra.domain.tools import Subject
 
 SHORTEST_EVERY_MS = 60_000
 MOST_CAUGHT_UP = 3
+# Later than this is missed: a restart or a busy minute is no reason not to fire.
+GRACE_MS = 5 * 60_000
 MOST_SCOPES = 16
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _WORDS = {"second": "s", "sec": "s", "minute": "m", "min": "m", "hour": "h", "day": "d", "week": "w"}
@@ -164,16 +166,24 @@ def upcoming(schedule: Schedule, after_ms: int, count: int = 5) -> list[int]:
 
 
 def due_between(schedule: Schedule, first_ms: int, now_ms: int) -> tuple[list[int], int]:
-    """The last few firings that came due from `first_ms` to now, oldest first, and how many there were at least."""
+    """Return the firings since `first_ms` that are worth making up for, oldest first, and how many there were at least.
+
+    Those within the grace were not missed, only late: all of them count, and the last few of those before.
+    """
     kept: list[int] = []
+    late: list[int] = []
     count, moment = 0, first_ms
     while moment and moment <= now_ms:
-        kept, count = [*kept[-(MOST_CAUGHT_UP - 1) :], moment], count + 1
+        count += 1
+        if now_ms - moment <= GRACE_MS:
+            late.append(moment)
+        else:
+            kept = [*kept[-(MOST_CAUGHT_UP - 1) :], moment]
         if count == 2_000:
             # So much was missed that nobody wants to know how much: go on shortly before now.
             moment = max(moment, now_ms - 86_400_000)
         moment = next_firing(schedule, moment)
-    return kept, count
+    return [*kept, *late], count
 
 
 def quiet_until(schedule: Schedule, moment_ms: int) -> int:

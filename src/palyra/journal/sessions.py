@@ -114,7 +114,7 @@ def branch(tx: Tx, parent: Session, parent_seq: int, child_id: str, title: str) 
         parent=parent.session_id,
         seq=parent_seq,
         # Positions of ancestors are counted back from the child's beginning, 0 being the entry branched at: all of them.
-        fold=-_EVERYTHING,
+        fold=1 - parent_seq - _before(tx, parent),
         child=child_id,
     )
     event = SessionBranched(parent=parent.session_id, parent_seq=parent_seq, child=SessionId(child_id))
@@ -243,12 +243,24 @@ def _last_reset(tx: Tx, tape_id: str, begin: int, end: int) -> int:
 
 
 def fold_anew(tx: Tx, session_id: str) -> None:
-    """The next fold of the conversation looks for its beginning itself: where the window was says nothing any more."""
-    tx.run(
-        "UPDATE sessions SET fold_from = CASE WHEN parent_id = '' THEN 1 ELSE :all END WHERE session_id = :id",
-        all=-_EVERYTHING,
-        id=session_id,
-    )
+    """Let the next fold of the conversation look for its beginning itself: where the window was says nothing any more."""
+    session = find(tx, session_id=session_id)
+    if session is not None:
+        tx.run("UPDATE sessions SET fold_from = :first WHERE session_id = :id", first=1 - _before(tx, session), id=session_id)
+
+
+def _before(tx: Tx, session: Session) -> int:
+    """Return how many entries of its ancestors stand before a session's first one."""
+    count, at = 0, session
+    for _ in range(_MOST_ANCESTORS):
+        if not at.parent_id:
+            break
+        count += at.parent_seq
+        parent = find(tx, session_id=at.parent_id)
+        if parent is None:
+            break
+        at = parent
+    return count
 
 
 def ancestors(tx: Tx, session_id: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The journal as a file: online backup, restore, and what can be said about a file that may be damaged."""
 
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from palyra.journal import segments, verify
 from palyra.journal.database import Tx
 from palyra.journal.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
 
+PARTIAL = ".partial"
 _PAGES_AT_ONCE = 2_000
 _SEGMENT_GUARDS = {"segments_are_never_changed", "segments_are_never_deleted"}
 _GUARDS = {"entries_are_never_changed", "entries_are_never_deleted", *_SEGMENT_GUARDS}
@@ -63,15 +65,27 @@ def keep_evidence(source: Path, target: Path) -> None:
         pass
 
 
+def remove_partial(folder: Path) -> None:
+    """Remove what copies left that never ended, because the daemon was killed; one that is being made is held by a lock."""
+    for each in (*folder.glob(f"*{PARTIAL}"), *folder.glob(f"*{PARTIAL}-journal")):
+        try:
+            with each.open("rb+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                each.unlink(missing_ok=True)
+        except OSError:
+            continue
+
+
 @contextmanager
 def _copied(source: Path, target: Path, progress: Callable[[int, int], None]) -> Iterator[Path]:
     """A copy that gets its name once the block is done with it."""
     if target.exists():
         raise Conflict(f"{target} exists already: choose another name", path=str(target))
-    partial = target.with_name(target.name + ".partial")
-    partial.unlink(missing_ok=True)
-    os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    partial = target.with_name(target.name + PARTIAL)
+    remove_partial(target.parent)
+    held = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
+        fcntl.flock(held, fcntl.LOCK_EX)
         reader = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
         copy = apsw.Connection(str(partial))
         try:
@@ -91,6 +105,7 @@ def _copied(source: Path, target: Path, progress: Callable[[int, int], None]) ->
         raise Sqlite(source).translate(error) or error from error
     finally:
         partial.unlink(missing_ok=True)
+        os.close(held)
 
 
 def _carry_segments(copy: apsw.Connection, source: Path) -> None:

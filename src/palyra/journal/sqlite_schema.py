@@ -764,4 +764,18 @@ MIGRATIONS = (
         "the workspace that a client's token is bound to",
         ("ALTER TABLE tokens ADD COLUMN workspace TEXT NOT NULL DEFAULT ''",),
     ),
+    Migration(
+        20,
+        "where the conversation of a branch begins, as a number that can be counted",
+        (
+            """WITH RECURSIVE up (id, at, total) AS (
+                SELECT session_id, parent_id, parent_seq FROM sessions WHERE fold_from = -9007199254740992
+                UNION ALL
+                SELECT up.id, s.parent_id, up.total + s.parent_seq FROM up JOIN sessions s ON s.session_id = up.at
+                    WHERE up.at <> '' AND s.parent_id <> ''
+            )
+            UPDATE sessions SET fold_from = 1 - (SELECT max(total) FROM up WHERE up.id = session_id)
+                WHERE fold_from = -9007199254740992""",
+        ),
+    ),
 )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from palyra.domain import ids, run_state, schedules
 from palyra.domain.labels import CLEAN
-from palyra.domain.schedules import AtTrigger, Firing, FiringState, Schedule
+from palyra.domain.schedules import GRACE_MS, AtTrigger, Firing, FiringState, Schedule
 from palyra.domain.verdicts import Grant
 from palyra.journal import approvals, runs, tasks
 from palyra.journal import schedules as rows
@@ -22,8 +22,6 @@ from palyra.journal.runs import RunRow
 FIRE = "schedule.fire"
 ENDED = "schedule.ended"
 DENY = "schedule.deny"
-# Later than this is missed: a restart or a busy minute is no reason not to fire.
-GRACE_MS = 5 * 60_000
 KEPT_FIRINGS = 200
 _OPEN: frozenset[FiringState] = frozenset({"due", "queued", "started"})
 

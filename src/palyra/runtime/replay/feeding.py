@@ -13,8 +13,6 @@ from palyra.journal import rules, sessions, tape
 from palyra.journal.database import Tx
 from palyra.runtime.replay.script import Recorded
 
-_ALL_OF_THEM = 1 << 53
-
 
 def feed(tx: Tx, session_id: str, entry: Recorded) -> None:
     """Put a recorded entry on the tape as it was, with the rows that it implies."""
@@ -35,12 +33,12 @@ def feed(tx: Tx, session_id: str, entry: Recorded) -> None:
             tape.append(tx, session_id, entry.principal, [entry.event])
             if child == session_id:
                 tx.run(
-                    "UPDATE sessions SET parent_id = :parent, parent_seq = :seq, fold_from = :fold WHERE session_id = :child",
+                    "UPDATE sessions SET parent_id = :parent, parent_seq = :seq WHERE session_id = :child",
                     parent=parent,
                     seq=parent_seq,
-                    fold=-_ALL_OF_THEM,
                     child=child,
                 )
+                sessions.fold_anew(tx, child)
         case SessionRestored(conversation=True) | SessionUncompacted():
             tape.append(tx, session_id, entry.principal, [entry.event])
             sessions.fold_anew(tx, session_id)

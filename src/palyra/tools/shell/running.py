@@ -51,8 +51,6 @@ class Runner:
 
     def check_hosts(self, hosts: Sequence[str]) -> None:
         """Raise Refused for hosts that no command reaches, before anybody is asked about them."""
-        if hosts and self._egress is None:
-            raise Forbidden("this daemon has no way out for commands: run it without hosts")
         if hosts and self._egress is not None:
             self._egress.check(hosts)
 
@@ -61,6 +59,8 @@ class Runner:
         """The command, running; when the block is left its tree is dead and its way out is closed."""
         async with AsyncExitStack() as stack:
             network = None
+            if wanted.hosts and self._egress is None:
+                raise Forbidden("this daemon has no way out for commands: run it without hosts")
             self.check_hosts(wanted.hosts)
             if wanted.hosts and self._egress is not None:
                 gate = await stack.enter_async_context(self._egress.gate(frozenset(wanted.hosts)))

@@ -122,7 +122,7 @@ class App:
             raise NotFound(f"there is nothing at {path[:200]}: see /openapi.json")
         endpoints, values = found
         endpoint = endpoints.get("GET" if method == "HEAD" else method)
-        if endpoint is None:
+        if endpoint is None or (method == "HEAD" and endpoint.route.once):
             allowed = sorted(endpoints)
             raise MethodNotAllowed(f"{path[:200]} takes {', '.join(allowed)}, not {method[:20]}", allowed=allowed)
         return endpoint, values

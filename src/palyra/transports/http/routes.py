@@ -71,6 +71,8 @@ class Route(Generic[Q, B]):
     handler: Callable[[Call[Q, B]], Awaitable[Answer | Streaming]]
     gives: tuple[Gives, ...]
     scope: TokenScope | None = "viewer"
+    # Whether answering uses something up, though it is a GET.
+    once: bool = False
     # Whether a token of scope client may call it, for its own sessions.
     client: bool = False
     query: type[Q] = Nothing  # type: ignore[assignment]

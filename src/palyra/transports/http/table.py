@@ -82,6 +82,7 @@ _OPEN: tuple[Route[Any, Any], ...] = (
         path="/login",
         summary="open a browser session with a one-time code",
         handler=admin.login,
+        once=True,
         scope=None,
         query=admin.Login,
         gives=(Gives(303),),
