@@ -5,8 +5,9 @@ make another name.
 """
 
 import re
-import unicodedata
 from fnmatch import translate
+
+from palyra.domain.file_names import fold
 
 TEMPORARY = ".palyra-tmp-"
 
@@ -55,11 +56,3 @@ def why_name(name: str, folder: str = "") -> str | None:
     if _SECRET.match(folded) or (folder.startswith(".") and _SECRET_IN_FOLDER.match(f"{fold(folder)}/{folded}")):
         return "it may hold keys or credentials, which file tools never touch"
     return None
-
-
-def fold(name: str) -> str:
-    """A name as a forgiving file system compares it (NTFS streams and trailing dots, HFS+ invisible characters, case)."""
-    if not name.isascii():
-        visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
-        name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
-    return name.lower().partition(":")[0].rstrip(". ") or name
