@@ -281,11 +281,11 @@ def test_masks_are_found_again_when_a_folder_changes_and_only_then(ws: Path) -> 
 
     (ws / "a" / "b").mkdir(parents=True)
     found = Masks()
-    assert found.of(str(ws), [], Event()) == []
+    assert found.of(str(ws), [], Event()).masks == []
     (ws / "a" / "b" / ".env").write_text("x")
-    assert found.of(str(ws), [], Event()) == [Mask(str(ws / "a" / "b" / ".env"), "hide_file")]
+    assert found.of(str(ws), [], Event()).masks == [Mask(str(ws / "a" / "b" / ".env"), "hide_file")]
     (ws / "a" / "b" / ".env").unlink()
-    assert found.of(str(ws), [], Event()) == []
+    assert found.of(str(ws), [], Event()).masks == []
 
 
 def test_public_certificates_stay_visible_and_keys_do_not(ws: Path) -> None:

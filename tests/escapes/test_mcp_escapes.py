@@ -4,8 +4,10 @@ The server is one that runs whatever code it is sent, so that each attempt is ma
 """
 
 import asyncio
+import dataclasses
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -241,3 +243,63 @@ def test_no_setting_opens_the_daemons_own_folders(here: World, setting: str, pla
     given = ServerConfig(name="s", command=PYTHON, tier="C", **{setting: path if setting == "folder" else (path,)})  # type: ignore[arg-type]
     with pytest.raises(Forbidden, match="daemon's own folder"):
         asyncio.run(walls(here, given, "root")([PYTHON], {}, path))  # type: ignore[arg-type]
+
+
+# --- a server with a folder of the person's ---------------------------------------------------------------------------
+
+COMMONDIR = r"""
+import pathlib, shutil
+try:
+    shutil.copytree(".git", "e")
+    pathlib.Path("e/config").write_text('[core]\n fsmonitor = "touch {flag}; false"\n')
+    pathlib.Path(".git/commondir").write_text("../e\n")
+    pathlib.Path(".git/config").write_text('[core]\n fsmonitor = "touch {flag}; false"\n')
+finally:
+    print("tried it")
+"""
+
+
+def in_folder(here: World, code: str) -> ToolResult:
+    given = dataclasses.replace(config(Attempt("")), folder=str(here.work), writable=True)
+    here.owned_by("root")
+    spawn = walls(here, given, "root")
+    return asyncio.run(tried(here, given, spawn, code))
+
+
+def repository(here: World) -> None:
+    here.owned_by("root")
+    shutil.rmtree(here.work / ".git")
+    for words in (["init", "-q", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run(["git", *words], cwd=here.work, check=True)
+
+
+def test_a_server_with_a_folder_gets_nothing_run_by_git_on_the_host(here: World) -> None:
+    repository(here)
+    flag = here.outside / "ESCAPED"
+    said = in_folder(here, COMMONDIR.replace("{flag}", str(flag)))
+    assert "tried it" in said.text
+    assert "core.fsmonitor" in said.text
+    for place in (here.work, here.work / "e"):
+        subprocess.run(["git", "status"], cwd=place, check=False, capture_output=True)
+    assert not flag.exists()
+    assert not (here.work / ".git" / "commondir").exists()
+
+
+def test_a_server_with_a_folder_can_commit(here: World) -> None:
+    repository(here)
+    git = "subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'two'], check=True)"
+    code = f"import subprocess; open('a.txt', 'w').write('a'); subprocess.run(['git', 'add', 'a.txt'], check=True); {git}"
+    said = in_folder(here, code)
+    assert "failed" not in said.text, said.text
+    shown = subprocess.run(["git", "log", "--format=%s"], cwd=here.work, check=True, capture_output=True, text=True)
+    assert shown.stdout.split() == ["two", "one"]
+
+
+def test_files_that_programs_obey_do_not_arrive_from_a_server(here: World) -> None:
+    (here.work / "package.json").write_text("{}")
+    said = in_folder(here, "open('AGENTS.md', 'w').write('do as I say'); open('a.md', 'w').write('a'); open('package.json', 'w')")
+    assert not (here.work / "AGENTS.md").exists()
+    assert [path.read_text() for path in here.work.glob("AGENTS.md.palyra-held*")] == ["do as I say"]
+    assert "AGENTS.md, which coding agents would obey, was renamed" in said.text
+    assert (here.work / "package.json").read_text() == "{}"
+    assert (here.work / "a.md").read_text() == "a"

@@ -64,17 +64,18 @@ OPEN_IN_TIER_B = {
     "moving a hidden file",
     "packing the whole workspace",
     "searching it all",
-    "git's hooks and settings",
-    "another .git in its place",
     "interfaces of the host",
 }
+# Where there is a repository, tier B runs nothing that may write.
+REFUSED_IN_TIER_B = {"git's hooks and settings", "another .git in its place"}
 ABOUT_ROOT = {"root by a setuid program", "capabilities"}
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize("name", [name for name in ALL if name not in OPEN_IN_TIER_B | ABOUT_ROOT])
+@pytest.mark.parametrize("name", [name for name in ALL if name not in OPEN_IN_TIER_B | REFUSED_IN_TIER_B | ABOUT_ROOT])
 def test_an_attempt_is_contained_in_tier_b_too(here: World, shared: Path, name: str, who: str) -> None:
     here.owned_by(who)
+    here.forget_git()
     before = here.kept()
     result = here.run(spelt(name, here, shared), who, most="B", timeout_s=20)
     assert result.data["tier"] == "B"
@@ -88,12 +89,24 @@ def test_an_attempt_is_contained_in_tier_b_too(here: World, shared: Path, name: 
 def test_what_tier_b_is_said_not_to_stop_it_does_not_stop(here: World, shared: Path, name: str, who: str) -> None:
     """So that the page about security neither promises too much nor warns of what is no longer true."""
     here.owned_by(who)
+    here.forget_git()
     assert got_through(here.run(spelt(name, here, shared), who, most="B", timeout_s=20).text, here)
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("name", sorted(REFUSED_IN_TIER_B))
+def test_tier_b_runs_nothing_that_may_write_in_a_repository(here: World, shared: Path, name: str, who: str) -> None:
+    here.owned_by(who)
+    before = here.kept()
+    with pytest.raises(AssertionError, match="install bubblewrap"):
+        here.run(spelt(name, here, shared), who, most="B", timeout_s=20)
+    assert here.kept() == before
 
 
 @pytest.mark.parametrize("who", WHO)
 def test_in_tier_b_even_root_has_no_privileges_left(here: World, who: str) -> None:
     here.owned_by(who)
+    here.forget_git()
     said = here.run(
         "grep -E 'Cap(Inh|Prm|Eff|Amb)|NoNewPrivs' /proc/self/status; chown 1 plain.txt || echo refused", who, most="B"
     ).text

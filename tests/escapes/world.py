@@ -72,6 +72,10 @@ class World:
             for path in [self.folder, *self.folder.rglob("*")]:
                 os.chown(path, owner, owner, follow_symlinks=False)
 
+    def forget_git(self) -> None:
+        """For tier B, which runs nothing that may write where there is a repository."""
+        shutil.rmtree(self.work / ".git")
+
     def kept(self) -> dict[str, bytes]:
         """Everything outside the workspace, and what of it is the person's own inside. Not the /etc that sandboxes are given."""
         home = [path for path in self.home.rglob("*") if not path.relative_to(self.home).parts[0].startswith("palyra-etc-")]

@@ -67,6 +67,9 @@ class _Nowhere:
     def send(self, message: Outgoing) -> None:
         assert len(message.body) < 4096
 
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        return ()
+
     def withdraw(self, request_id: int, notice: Outgoing | None) -> None: ...
 
     def agreed(self, version: str, *, listens: bool = False) -> None: ...

@@ -218,7 +218,8 @@ id -un; hostname; getent passwd agent | cut -d: -f6
 """
     result = shell.run(script)
     assert result.outcome == "ok", result.text
-    assert result.text.splitlines()[1:] == ["tested", "1", "through", "mod.py", "same", "agent", "sandbox", "/home/agent"]
+    assert result.text.splitlines()[1] == "note: made a git repository: .git"
+    assert result.text.splitlines()[2:] == ["tested", "1", "through", "mod.py", "same", "agent", "sandbox", "/home/agent"]
 
 
 # --- jobs -------------------------------------------------------------------------------------------------------------

@@ -48,6 +48,10 @@ class Child(Protocol):
 
     async def write(self, data: bytes) -> None: ...
 
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        """Return what a person should know of the files it has changed since the last time. `called`: during a call."""
+        ...
+
     async def stop(self) -> None: ...
 
     async def close(self) -> None: ...
@@ -102,6 +106,9 @@ class _Process:
             await self._input.write(data)
         except OSError as error:
             raise NotSent("its input is closed") from error
+
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        return ()
 
     async def stop(self) -> None:
         if self._handle < 0:

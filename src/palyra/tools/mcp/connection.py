@@ -216,6 +216,7 @@ class Connection:
 
     async def call(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> ToolResult:
         source = f"{self._config.source}/{tool.name}"
+        before = await self._look(called=False)
         try:
             answer = await self._ask(tool, arguments, progress)
         except NotSent as why:
@@ -230,7 +231,14 @@ class Connection:
             self._late += late
             return self._failed("timeout" if late else "error" if sure else "unknown", f"{source}: {why.message}{doubt}")
         self._late = 0
-        return self._hidden(results.result(answer))
+        result = results.result(answer)
+        notes = (*(f"before this call, {note}" for note in before), *await self._look(called=True))
+        text = "".join(f"note: {note}\n" for note in notes)
+        return self._hidden(msgspec.structs.replace(result, text=f"{text}{result.text}") if notes else result)
+
+    async def _look(self, *, called: bool) -> tuple[str, ...]:
+        """What is left behind in the server's folder."""
+        return await self._session.look(called=called) if self._session is not None else ()
 
     async def _ask(self, tool: Declared, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
         params = {"name": tool.called, "arguments": arguments}

@@ -81,6 +81,9 @@ class HttpLink:
         if message.id is not None:
             self._exchanges[message.id] = task
 
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        return ()  # It is on another machine, or at least not one of ours.
+
     def withdraw(self, request_id: int, notice: Outgoing | None) -> None:
         task = self._exchanges.pop(request_id, None)
         if task is not None:

@@ -77,6 +77,7 @@ def _command(
         tier=tier,
         readable=config.readable if config else (),
         writable=config.writable if config else True,
+        holds=bool(config and config.folder),
         stdin="pipe",
         separate_stderr=True,
     )
@@ -106,6 +107,9 @@ class _Contained:
 
     async def write(self, data: bytes) -> None:
         await self._process.stdin.write(data)
+
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        return await self._process.look(hold=called)
 
     async def stop(self) -> None:
         self._process.stdin.close()

@@ -61,6 +61,13 @@ class Link(Protocol):
         """The version of the protocol that is spoken from now on, and whether the server has more to say than answers."""
         ...
 
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        """Return what a person should know of the files that the server has changed here since the last time.
+
+        `called`: a call has just ended, so what is new comes from it.
+        """
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -83,6 +90,9 @@ class Session:
         self._listening: asyncio.Task[None] | None = None
         self.version = ""
         self.server = ""
+
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        return await self._link.look(called=called)
 
     # --- beginning and end ----------------------------------------------------------------------------------------------
 

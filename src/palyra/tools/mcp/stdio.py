@@ -75,6 +75,9 @@ class StdioLink:
     def agreed(self, version: str, *, listens: bool = False) -> None:
         return  # Every message looks the same on a pipe, and changes are told without asking.
 
+    async def look(self, *, called: bool) -> tuple[str, ...]:
+        return await self._child.look(called=called) if self._child is not None else ()
+
     async def close(self) -> None:
         self._closed = True
         child, self._child = self._child, None

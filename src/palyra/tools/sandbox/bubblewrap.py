@@ -101,6 +101,8 @@ def _workspace(command: Command, masks: Sequence[Mask]) -> Iterator[str]:
                 yield from ("--perms", "0000", "--size", "4096", "--tmpfs", mask.path, "--remount-ro", mask.path)
             case "read_only":
                 yield from ("--ro-bind", mask.path, mask.path)
+            case "stage":
+                yield from ("--bind", mask.source, mask.path)
             case "pin":
                 yield from ("--bind" if command.writable else "--ro-bind", mask.path, mask.path)
     yield from ("--remount-ro", "/", "--chdir", command.cwd)

@@ -41,7 +41,8 @@ class Command(Struct, frozen=True, kw_only=True):
     """One program to run. `env` is the whole environment it gets, besides PATH, HOME and what `system.environment` adds.
 
     `hidden` are folders that stay closed even where they lie inside the workspace. `writable` is false for a program that may
-    look at the workspace and not change it. `readable` are more folders with programs that this one needs, shown read-only.
+    look at the workspace and not change it. `holds`: files that programs on the host obey stay as they are, and new ones of their
+    names are put aside for a person. `readable` are more folders with programs that this one needs, shown read-only.
     """
 
     argv: tuple[str, ...]
@@ -54,6 +55,7 @@ class Command(Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     writable: bool = True
+    holds: bool = False
     stdin: Input = "null"
     separate_stderr: bool = False
 

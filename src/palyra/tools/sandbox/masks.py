@@ -1,11 +1,12 @@
 """What of a workspace a sandboxed program does not get to see or to change, found by name before each start.
 
-Keys and credentials are hidden. Of `.git` only what git runs or obeys is held read-only, so that a commit works and a hook planted
-for the person's own git does not. Names are read again only where a folder has changed, so a large workspace is walked once.
+Keys and credentials are hidden. Repositories are found wherever they lie, so that they can be held (`repositories`), and so are the
+files that programs on the host obey, so that a change can be told (`aftermath`). Names are read again only where a folder has
+changed, so a large workspace is walked once.
 """
 
 import os
-import stat
+import time
 from collections.abc import Iterator, Sequence
 from threading import Event as Flag
 from typing import Literal
@@ -13,29 +14,52 @@ from typing import Literal
 from msgspec import Struct
 
 from palyra.domain.errors import LimitExceeded
+from palyra.domain.file_names import fold
+from palyra.domain.obeyed_files import obeyed
 from palyra.tools import protected
 
-How = Literal["hide_file", "hide_folder", "read_only", "pin"]
+How = Literal["hide_file", "hide_folder", "read_only", "pin", "stage"]
 
 MOST = 512
-_GIT_OBEYS = ("hooks", "config", "config.worktree")
 _CERTIFICATES = (".pem",)
 _READ = 1 << 20
 # Looking at so few folders again takes less time than handing the work to a thread.
 _FEW = 64
+_MOST_TOLD = 20_000
+# The kernel's clock for files ticks this slowly: a folder that changed just before it was read may change again unseen.
+_TICK_NS = 50_000_000
 
 
 class Mask(Struct, frozen=True, order=True):
+    """One mount in the workspace. `source` is what a stage puts in the place of the path."""
+
     path: str
     how: How
+    source: str = ""
+
+
+class Look(Struct):
+    """A workspace at one moment. `repositories` are folders, `pointers` files and links called `.git`.
+
+    `told` are the files that programs obey, each with what shows that it has changed.
+    """
+
+    masks: list[Mask]
+    repositories: list[str]
+    pointers: list[str]
+    told: dict[str, tuple[int, ...]]
 
 
 class _Folder(Struct):
-    """What one folder held when it had this stamp."""
+    """What one folder held when it had this stamp, as seen from this root."""
 
-    stamp: tuple[int, int, int]
+    root: str
+    stamp: tuple[int, int, int, int]
     below: list[str]
     masks: list[Mask]
+    repositories: list[str]
+    pointers: list[str]
+    told: list[str]
 
 
 class Masks:
@@ -44,85 +68,111 @@ class Masks:
     def __init__(self) -> None:
         self._folders: dict[str, _Folder] = {}
 
-    def of(self, workspace: str, hidden: Sequence[str], stop: Flag) -> list[Mask]:
-        """Every mask for a workspace, outer folders first."""
+    def of(self, workspace: str, hidden: Sequence[str], stop: Flag, *, limited: bool = True) -> Look:
+        """Return every mask for a workspace, outer folders first, with its repositories and the files that programs obey.
+
+        Raise LimitExceeded if there are more masks than a sandbox can have, unless nothing is to be masked.
+        """
         closed = [path for path in map(os.path.realpath, hidden) if _below(path, workspace) and os.path.lexists(path)]
         # What lies below another one is closed with it.
         closed = [path for path in closed if not any(_below(path, other) for other in closed)]
-        found = [Mask(path, "hide_folder" if os.path.isdir(path) else "hide_file") for path in closed]
+        found = Look([Mask(path, "hide_folder" if os.path.isdir(path) else "hide_file") for path in closed], [], [], {})
         seen: dict[str, _Folder] = {}
         waiting = [workspace]
         while waiting and not stop.is_set():
             path = waiting.pop()
-            folder = self._folder(path)
+            folder = self._folder(path, workspace)
             if folder is None or path in closed:
                 continue
             seen[path] = folder
-            found += folder.masks
+            found.masks += folder.masks
+            found.repositories += folder.repositories
+            found.pointers += folder.pointers
+            if len(found.told) < _MOST_TOLD:
+                found.told.update((name, stamp) for name in folder.told if (stamp := stamp_of(name)) is not None)
             waiting += folder.below
-        if len(found) > MOST:
+        if limited and len(found.masks) > MOST:
             raise LimitExceeded(
-                f"the workspace holds {len(found)} files and folders that may be keys; a sandbox hides at most {MOST}: "
+                f"the workspace holds {len(found.masks)} files and folders that may be keys; a sandbox hides at most {MOST}: "
                 "work in a smaller folder"
             )
         self._forget(workspace, seen)
-        return sorted(set(found))
+        found.masks = sorted(set(found.masks))
+        return found
 
     def few(self, workspace: str) -> bool:
         """Whether it was read before and is small enough to be looked at again without leaving the event loop."""
         return workspace in self._folders and len(self._folders) <= _FEW
 
     def _forget(self, workspace: str, seen: dict[str, _Folder]) -> None:
-        for path in [path for path in self._folders if (path == workspace or _below(path, workspace)) and path not in seen]:
-            del self._folders[path]
+        # Other threads look at their own workspaces meanwhile.
+        for path in list(self._folders):
+            if (path == workspace or _below(path, workspace)) and path not in seen:
+                self._folders.pop(path, None)
         self._folders |= seen
 
-    def _folder(self, path: str) -> _Folder | None:
+    def _folder(self, path: str, root: str) -> _Folder | None:
         try:
             now = os.stat(path, follow_symlinks=False)
-            stamp = (now.st_dev, now.st_ino, now.st_mtime_ns)
+            # The time of the last change cannot be set by a program, the time of the last writing can.
+            stamp = (now.st_dev, now.st_ino, now.st_mtime_ns, now.st_ctime_ns)
             known = self._folders.get(path)
-            if known is not None and known.stamp == stamp:
+            if known is not None and known.stamp == stamp and known.root == root:
                 return known
+            fresh = time.time_ns() - now.st_ctime_ns < _TICK_NS
             with os.scandir(path) as entries:
-                return _read(path, stamp, entries)
+                return _read(_Folder(root, (0, 0, 0, 0) if fresh else stamp, [], [], [], [], []), path, entries)
         except OSError:
             # Gone, or closed to us and so to the program as well.
             return None
 
 
-def _read(path: str, stamp: tuple[int, int, int], entries: Iterator[os.DirEntry[str]]) -> _Folder:
-    folder = _Folder(stamp, [], [])
+def stamp_of(path: str) -> tuple[int, ...] | None:
+    """Return what changes whenever a file does; None if there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _Folder:
     above = os.path.basename(path)
+    relative = path[len(folder.root) :].lstrip("/")
+    row = obeyed(relative) if relative else None
+    names = set[str]()
     for entry in entries:
+        names.add(entry.name)
         # A link is not followed: what it leads to inside has a name of its own, and outside nothing is there.
         is_folder = entry.is_dir(follow_symlinks=False)
-        if protected.fold(entry.name) == ".git":
-            folder.masks += _git(entry.path, is_folder=is_folder)
-        elif protected.why_name(entry.name, above) is None or entry.name.startswith(protected.TEMPORARY):
+        if fold(entry.name) == ".git":
+            (folder.repositories if is_folder else folder.pointers).append(entry.path)
+            if entry.is_file(follow_symlinks=False):
+                folder.masks.append(Mask(entry.path, "read_only"))
+            continue
+        if protected.why_name(entry.name, above) is None or entry.name.startswith(protected.TEMPORARY):
             if is_folder:
                 folder.below.append(entry.path)
         elif is_folder:
             folder.masks.append(Mask(entry.path, "hide_folder"))
         elif entry.is_file(follow_symlinks=False) and not _only_certificates(entry):
             folder.masks.append(Mask(entry.path, "hide_file"))
+        if not is_folder and (row is None or row.sandbox == "told") and _told(f"{relative}/{entry.name}"):
+            folder.told.append(entry.path)
+    if _is_repository(names):
+        # It is one whatever it is called: git finds it from any folder inside.
+        return _Folder(folder.root, folder.stamp, [], [], [path], [], [])
     return folder
 
 
-def _git(path: str, *, is_folder: bool) -> list[Mask]:
-    """`.git` stays where it is (it is a mount point) and is writable, but for what git obeys."""
-    if not is_folder:
-        return []
-    obeyed = [os.path.join(path, name) for name in _GIT_OBEYS]
-    return [Mask(path, "pin"), *(Mask(each, "read_only") for each in obeyed if _plain(each))]
+def _told(relative: str) -> bool:
+    row = obeyed(relative)
+    return row is not None and row.sandbox == "told"
 
 
-def _plain(path: str) -> bool:
-    try:
-        mode = os.lstat(path).st_mode
-    except OSError:
-        return False
-    return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
+def _is_repository(names: set[str]) -> bool:
+    """Whether git would take a folder with these names for a repository."""
+    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def _only_certificates(entry: os.DirEntry[str]) -> bool:

@@ -11,6 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from palyra.domain import hands
+from palyra.tools.sandbox.aftermath import Aftermath
 from palyra.tools.sandbox.cgroups import Group
 from palyra.tools.sandbox.command import Command, Exit, Killed, signal_name
 from palyra.tools.sandbox.descriptors import Reader, Writer, readable
@@ -19,6 +21,9 @@ from palyra.tools.sandbox.watching import Use
 T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.2
+# How often the files that a command leaves behind are looked at while it runs, and how many times longer than a look the pause is.
+_CHECK_EVERY_S = 2.0
+_CHECK_SHARE = 20
 # A process can be stuck in the kernel (a dead network disk); a cancel does not wait for it for ever.
 _LONGEST_DEATH_S = 5.0
 
@@ -49,8 +54,15 @@ class Process:
     """Made by `Sandbox.start`. Use it as a context manager, or see that somebody awaits `wait`."""
 
     def __init__(
-        self, command: Command, root: "subprocess.Popen[bytes]", ender: Ender, pipes: Pipes, group: Group | None = None
+        self,
+        command: Command,
+        root: "subprocess.Popen[bytes]",
+        ender: Ender,
+        pipes: Pipes,
+        group: Group | None = None,
+        aftermath: Aftermath | None = None,
     ) -> None:
+        """`aftermath` is what it leaves behind in the workspace, if it may write there."""
         self.command = command
         self._root = root
         self._ender = ender
@@ -60,6 +72,7 @@ class Process:
         self._read = 0
         # Called once when the tree is dead.
         self.on_exit: list[Callable[[], None]] = []
+        self.aftermath = aftermath
         self._guard = asyncio.ensure_future(self._watch())
 
     @property
@@ -125,6 +138,7 @@ class Process:
         use = Use(self.pid, self.command.workspace, self.command.caps, grouped=self.group is not None)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.command.caps.time_s or float("inf"))
+        look_again = loop.time() + _CHECK_EVERY_S
         try:
             while not await _within(readable(handle), min(_LOOK_EVERY_S, max(0.0, deadline - loop.time()))):
                 if loop.time() >= deadline:
@@ -132,9 +146,27 @@ class Process:
                     self.kill("time")
                 elif not self._killed and (reason := use.exceeded()):
                     self.kill(reason)
+                elif self.aftermath is not None and loop.time() >= look_again:
+                    began = loop.time()
+                    await hands.everyday.do(self.aftermath.check)
+                    look_again = loop.time() + max(_CHECK_EVERY_S, _CHECK_SHARE * (loop.time() - began))
         finally:
             os.close(handle)
-        return self._ended(use)
+        ended = self._ended(use)
+        if self.aftermath is not None:
+            # Before anybody hears that it has ended: what it left behind is in order then.
+            await hands.everyday.do(self.aftermath.finish)
+        return ended
+
+    async def look(self, *, hold: bool = False) -> tuple[str, ...]:
+        """Look at what it has left behind so far, and hold what it may not leave. Return what a person should know of it."""
+        if self.aftermath is not None:
+            await hands.everyday.do(self.aftermath.check, hold)
+        return self.notes()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a person should know of what it left behind, since this was last asked."""
+        return self.aftermath.take() if self.aftermath is not None else ()
 
     def _ended(self, use: Use) -> Exit:
         _, status, spent = os.wait4(self.pid, 0)

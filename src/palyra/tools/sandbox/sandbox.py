@@ -4,6 +4,7 @@ The rule: no silent downgrade. A call names the tier it needs; a machine that gi
 """
 
 import asyncio
+import functools
 import os
 import sys
 import tempfile
@@ -12,13 +13,15 @@ from threading import Event
 
 import msgspec
 
-from palyra.domain.errors import Forbidden, InvalidInput, PalyraError, Unavailable
+from palyra.domain import hands
+from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError, Unavailable
 from palyra.domain.tools import Tier
 from palyra.tools import work
 from palyra.tools.sandbox import cgroups
+from palyra.tools.sandbox.aftermath import Aftermath
 from palyra.tools.sandbox.command import STRENGTH, Caps, Command, Probe
 from palyra.tools.sandbox.etc import Etc
-from palyra.tools.sandbox.masks import Masks
+from palyra.tools.sandbox.masks import Look, Mask, Masks
 from palyra.tools.sandbox.mourning import Mourner
 from palyra.tools.sandbox.process import Process
 
@@ -30,6 +33,11 @@ _ROOT_UNCOUNTED = (
     "the daemon is root and may not make control groups, so nothing would end a fork bomb; run it as an ordinary user, "
     "or give it a control group that it may divide (systemd: Delegate=yes)"
 )
+_ONLY_TIER_C = (
+    "{} belongs to a git repository, and without bubblewrap nothing keeps a command from changing its hooks and settings, which "
+    "git on this machine would run: install bubblewrap, or work in a folder without .git"
+)
+_MOST_HELD = 1_000
 _NOT_A_WORKSPACE = ("/", "/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var", "/bin", "/lib", "/boot")
 
 
@@ -79,7 +87,14 @@ class Sandbox:
         if tier == "B":
             from palyra.tools.sandbox import tier_b
 
-            return await tier_b.start(self._python, command, readable)
+            look = await self._look(command)
+            if command.writable and (look.repositories or look.pointers):
+                raise Forbidden(_ONLY_TIER_C.format(min(look.repositories + look.pointers)))
+            after = Aftermath(self._masks, command, look) if command.writable else None
+            return await tier_b.start(self._python, command, readable, after)
+        return await self._start_c(command, readable)
+
+    async def _start_c(self, command: Command, readable: Sequence[str]) -> Process:
         from palyra.tools.sandbox import tier_c
 
         assert self._bwrap is not None
@@ -87,11 +102,26 @@ class Sandbox:
         if etc is None:
             etc = await work.off_loop(lambda _: self._etc.make())
         command = msgspec.structs.replace(command, hidden=(*command.hidden, self._etc.root))
+        look = await self._look(command)
+        aftermath: Aftermath | None = None
+        if command.writable:
+            make = functools.partial(Aftermath.staged, self._masks, command, look)
+            aftermath = await hands.everyday.do(make) if look.repositories else make()
+        masks = sorted({*look.masks, *(aftermath.masks if aftermath else ())})
+        if command.holds and command.writable:
+            masks = sorted({*masks, *_held(look)})
+        tools = tier_c.Tools(self._bwrap, self._python, self._mourner, etc)
+        try:
+            return await tier_c.start(tools, command, masks, readable, aftermath)
+        except BaseException:
+            if aftermath is not None:
+                aftermath.close()
+            raise
+
+    async def _look(self, command: Command) -> Look:
         if self._masks.few(command.workspace):
-            masks = self._masks.of(command.workspace, command.hidden, Event())
-        else:
-            masks = await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
-        return await tier_c.start(tier_c.Tools(self._bwrap, self._python, self._mourner, etc), command, masks, readable)
+            return self._masks.of(command.workspace, command.hidden, Event())
+        return await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
 
     async def _find(self) -> Probe:
         reasons: list[str] = []
@@ -131,6 +161,16 @@ class Sandbox:
             os.rmdir(workspace)
         text = said.decode(errors="replace").strip()
         return "" if ended.code == 0 and text == "contained" else f"a test command was not contained: {ended.code} {text[:300]}"
+
+
+def _held(look: Look) -> list[Mask]:
+    files = [path for path in look.told if os.path.isfile(path) and not os.path.islink(path)]
+    if len(files) > _MOST_HELD:
+        raise LimitExceeded(
+            f"the folder holds {len(files):,} files that other programs obey (package.json, Makefile, …) and at most "
+            f"{_MOST_HELD:,} can be kept as they are: give a smaller folder, or make it read-only (writable = false)"
+        )
+    return [Mask(path, "read_only") for path in files]
 
 
 def _no_landlock() -> str:

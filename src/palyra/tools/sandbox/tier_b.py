@@ -14,6 +14,7 @@ import msgspec
 
 from palyra.domain.errors import Forbidden, Unavailable
 from palyra.tools.sandbox import cgroups, confine, seccomp, spawning, system
+from palyra.tools.sandbox.aftermath import Aftermath
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.descriptors import held
 from palyra.tools.sandbox.process import Process
@@ -44,7 +45,7 @@ class _Line:
         shutil.rmtree(self._temporary, ignore_errors=True)
 
 
-async def start(python: str, command: Command, readable: Sequence[str]) -> Process:
+async def start(python: str, command: Command, readable: Sequence[str], aftermath: Aftermath | None = None) -> Process:
     if command.network is not None:
         raise Forbidden("tier B has no network; hosts can be granted only where tier C works")
     inside = [path for path in map(os.path.realpath, command.hidden) if path.startswith(command.workspace.rstrip("/") + "/")]
@@ -64,7 +65,7 @@ async def start(python: str, command: Command, readable: Sequence[str]) -> Proce
     finally:
         os.close(config)
         os.close(ours)
-    process = Process(command, root, line, pipes, grouped)
+    process = Process(command, root, line, pipes, grouped, aftermath)
     try:
         if grouped is not None:
             grouped.enter(process.pid)

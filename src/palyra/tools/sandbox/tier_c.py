@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from palyra.domain.errors import Unavailable
 from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawning
+from palyra.tools.sandbox.aftermath import Aftermath
 from palyra.tools.sandbox.command import Caps, Command
 from palyra.tools.sandbox.descriptors import Reader, Writer, held
 from palyra.tools.sandbox.etc import Made
@@ -69,7 +70,9 @@ class _Namespace:
             self._first = -1
 
 
-async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable: Sequence[str]) -> Process:
+async def start(
+    tools: Tools, command: Command, masks: Sequence[Mask], readable: Sequence[str], aftermath: Aftermath | None = None
+) -> Process:
     """The command, running. It has not done anything before all its limits are in force."""
     port = relay.PORT if command.network else 0
     info_out, info_in = os.pipe()
@@ -91,7 +94,7 @@ async def start(tools: Tools, command: Command, masks: Sequence[Mask], readable:
         for descriptor in passed:
             os.close(descriptor)
     ender = _Namespace(pipes.stdin)
-    process = Process(command, root, ender, pipes, spawning.group(command.caps))
+    process = Process(command, root, ender, pipes, spawning.group(command.caps), aftermath)
     try:
         async with asyncio.timeout(_LONGEST_START_S):
             await _open_gate(tools, process, pipes, info, ender)

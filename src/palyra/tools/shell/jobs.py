@@ -45,6 +45,8 @@ class Job(Struct, kw_only=True):
     ending: str = ""
     exit: Exit | None = None
     output_bytes: int = 0
+    # What a person should know of the files that it left behind.
+    notes: tuple[str, ...] = ()
 
 
 class Ring:
@@ -155,8 +157,11 @@ class Jobs:
             async with self._runner.started(wanted) as process:
                 if not begun.done():
                     begun.set_result(None)
-                await self._collect(job, process, ring)
-                ended = await process.wait()
+                try:
+                    await self._collect(job, process, ring)
+                    ended = await process.wait()
+                finally:
+                    job.notes = process.notes()
             self._ended(job, "ended", ending(ended, wanted.caps), ended)
         except asyncio.CancelledError:
             self._ended(job, "stopped", "stopped")

@@ -114,14 +114,16 @@ class Run:
                 kept.add(chunk)
                 progress.add(chunk)
             ended = await process.wait()
+            notes = process.notes()
         progress.flush()
         took = time.monotonic() - began
         text, dropped = kept.text()
         how = f"{ending(ended, wanted.caps)} in {took:.1f} s"
         size = f"{kept.total:,} bytes of output" + (f", {dropped:,} of them left out" if dropped else "")
+        said = "".join(f"\nnote: {note}" for note in notes)
         return ToolResult(
             outcome="timeout" if ended.timed_out else "ok" if ended.code == 0 and not ended.killed else "error",
-            text=f"{how}, {size}\n{text}" if kept.total else f"{how}, no output",
+            text=(f"{how}, {size}{said}\n{text}" if kept.total else f"{how}, no output{said}"),
             data={
                 "code": ended.code,
                 "signal": ended.signal,
@@ -132,6 +134,7 @@ class Run:
                 "cpu_ms": round(ended.cpu_s * 1000),
                 "max_rss": ended.max_rss,
                 "tier": (await self._runner.sandbox.probe()).tier,
+                **({"notes": list(notes)} if notes else {}),
             },
             label=label(wanted.command, wanted.hosts),
         )
@@ -218,7 +221,7 @@ def tools(runner: Runner, jobs: Jobs, fence: Fence, caps: Caps = Caps()) -> list
 
 def _line(job: Job) -> str:
     how = "running" if job.state == "running" else job.ending
-    return f"job {job.job_id}: {how}: {job.command[:200]}"
+    return "".join([f"job {job.job_id}: {how}: {job.command[:200]}", *(f"\nnote: {note}" for note in job.notes)])
 
 
 def _data(job: Job) -> dict[str, object]:
