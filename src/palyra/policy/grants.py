@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from palyra.domain import labels
 from palyra.domain.labels import MOST_SOURCES, Label
 from palyra.domain.verdicts import Grant, Question
-from palyra.policy import risk
+from palyra.policy import request, risk
 
 
 def covering(grants: Iterable[Grant], question: Question, *, sends_private: bool = False) -> Grant | None:
@@ -23,7 +23,18 @@ def _holds(grant: Grant, question: Question, sends_private: bool) -> bool:
         return False
     if sends_private and labels.secrecy(grant.seen) < labels.secrecy(question.label):
         return False  # The yes was to a prompt that did not say that private data could go there.
+    if question.label.integrity == "untrusted" and request.obeyed(question):
+        # A yes to a folder or to the tool was no yes to this file, and none to what others make of it.
+        return _names_it(grant, question) and _was_seen(grant.seen, question.label)
     return not risk.reaches_out(question) or _was_seen(grant.seen, question.label)
+
+
+def _names_it(grant: Grant, question: Question) -> bool:
+    """Whether the grant is for this very file, or for this very command."""
+    subject, scope = grant.subject, question.scope
+    if subject.kind == "command":
+        return bool(subject.value) and subject.value == scope.command
+    return subject.kind == "path_prefix" and scope.paths == (subject.value,)
 
 
 def _was_seen(seen: Label, now: Label) -> bool:

@@ -26,7 +26,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 # Facts that are sets of strings.
-_SETS = frozenset({"paths", "touches", "hosts", "domains", "recipients", "sources"})
+_SETS = frozenset({"paths", "touches", "hosts", "domains", "recipients", "sources", "obeyed_by"})
 _CONTAINS = ("contains", "containsAny", "containsAll")
 
 # A fact, and the comparison with a constant that it stands in; no comparison: it is used in another way.

@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
+from palyra.domain import obeyed_files
 from palyra.domain.errors import InvalidInput
 from palyra.domain.ids import check_principal
+from palyra.domain.obeyed_files import Row
 from palyra.domain.tools import Scope
 from palyra.domain.verdicts import Question
 
@@ -21,6 +23,7 @@ _HOMES = ("/home", "/Users")
 _SENDING = frozenset({"network", "message", "browser"})
 _BELOW_HOMES = ("/home/", "/Users/")
 _LONE_HOMES = ("/root", "/var/root")
+_ANYTHING = Row("programs", "some program", (), "told")
 
 
 def check(question: Question) -> None:
@@ -93,6 +96,26 @@ def _is_wide(path: str, workspace: str) -> bool:
     if path == "/" or path in _HOMES or path in _LONE_HOMES or (path.count("/") == 2 and path.startswith(_BELOW_HOMES)):
         return True
     return workspace.startswith(path + "/")
+
+
+def obeyed(question: Question) -> dict[str, Row]:
+    """Return the files that a call would write and other programs obey, each with the row of the table that names it.
+
+    A skill says in which folders it writes and not what, so each of its folders may come to hold such a file.
+    """
+    tool, scope = question.tool, question.scope
+    if "fs.write" not in tool.capabilities:
+        return {}
+    if tool.source.startswith("skill:"):
+        return dict.fromkeys(scope.paths or (scope.workspace or "/",), _ANYTHING)
+    root = scope.workspace.rstrip("/") + "/"
+    # A workspace may lie in a folder that some program obeys; what counts is the name inside.
+    found = {path: obeyed_files.obeyed(path.removeprefix(root) if scope.workspace else path) for path in scope.paths}
+    return {path: row for path, row in found.items() if row is not None}
+
+
+def obeyed_by(question: Question) -> list[str]:
+    return sorted({row.who for row in obeyed(question).values()})
 
 
 def common_path(paths: tuple[str, ...]) -> str:
@@ -172,6 +195,8 @@ FACTS: dict[str, Callable[[Question], Any]] = {
     "workspace": lambda q: q.scope.workspace,
     "in_workspace": lambda q: in_workspace(q.scope),
     "wide": lambda q: wide(q.scope),
+    "obeyed": lambda q: bool(obeyed(q)),
+    "obeyed_by": obeyed_by,
     "program": lambda q: q.scope.program,
     "command": lambda q: q.scope.command,
     "harmless": lambda q: q.scope.harmless,

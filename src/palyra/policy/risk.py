@@ -8,6 +8,7 @@ from palyra.domain.verdicts import Question, Risk
 from palyra.policy import request
 
 ORDER: tuple[Risk, ...] = ("low", "medium", "high", "critical")
+_MOST_NAMED = 5
 OUTWARD = frozenset({"network", "message", "browser", "process"})
 
 
@@ -59,12 +60,17 @@ def _by_scope(question: Question) -> Iterator[Assessment]:
     writes = "fs.write" in able or "process" in able
     if scope.paths and not request.in_workspace(scope):
         yield Assessment("high" if writes else "medium", "it leaves the workspace")
+    if request.obeyed(question):
+        yield Assessment("medium", obeying(question))
     if request.wide(scope):
         yield Assessment("critical" if writes else "high", "it covers a home folder or more")
 
 
 def _by_label(question: Question) -> Iterator[Assessment]:
     label = question.label
+    if label.integrity == "untrusted" and request.obeyed(question):
+        sources = ", ".join(label.sources) or "an unknown source"
+        yield Assessment("high", f"{obeying(question)} after untrusted content from {sources}")
     if not reaches_out(question):
         return
     if label.integrity == "untrusted":
@@ -74,6 +80,14 @@ def _by_label(question: Question) -> Iterator[Assessment]:
             yield Assessment("critical", f"it is given secrets after untrusted content from {sources}")
     if label.confidentiality != "public" and request.sends(question):
         yield Assessment("high" if label.confidentiality == "private" else "critical", leaving(question))
+
+
+def obeying(question: Question) -> str:
+    """Return who would obey what the call writes, in words."""
+    found = request.obeyed(question)
+    root = question.scope.workspace.rstrip("/") + "/"
+    named = [f"{row.who} would obey {path.removeprefix(root)}" for path, row in found.items()]
+    return ", ".join(named[:_MOST_NAMED]) + (f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else "")
 
 
 def leaving(question: Question) -> str:

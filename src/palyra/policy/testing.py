@@ -154,7 +154,7 @@ class Retest:
             rules = self._policies.under(asked.rules).slice(asked).rules
             project = self._projections[kind] = projection(rules)
         # Where a call goes counts for what it is called in words; which path and which command exactly, only for policies.
-        place = (bool(scope.paths), request.in_workspace(scope), request.wide(scope))
+        place = (bool(scope.paths), request.in_workspace(scope), request.wide(scope), tuple(request.obeyed(asked)))
         return kind, asked.label, asked.origin, replace(scope, paths=(), command=""), place, project(asked)
 
     def report(self) -> Report:
