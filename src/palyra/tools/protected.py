@@ -6,6 +6,7 @@ make another name.
 
 import re
 from fnmatch import translate
+from functools import cache
 
 from palyra.domain.file_names import fold
 
@@ -31,6 +32,13 @@ def _matcher(globs: str) -> re.Pattern[str]:
 
 _SECRET = _matcher(_SECRETS)
 _SECRET_IN_FOLDER = _matcher(_IN_FOLDER)
+
+
+@cache
+def pathspecs() -> tuple[str, ...]:
+    """Return the same names for git, each as a pathspec that leaves it out. Examples of `.env` files go with them."""
+    globs = [*_SECRETS.split(), *_IN_FOLDER.split(), *(name for name in sorted(_FOLDERS) if name != ".git")]
+    return tuple(f":(top,exclude,icase,glob)**/{glob}{below}" for glob in globs for below in ("", "/**"))
 
 
 def why(relative: str) -> str | None:

@@ -56,13 +56,17 @@ _NETWORK = _words(
 
 
 class Word(Struct, frozen=True):
-    """One word. `plain`: no part of it is expanded; `glob`: only file name patterns are, and `lead` is what stands before them."""
+    """One word. `plain`: no part of it is expanded; `glob`: only file name patterns are, and `lead` is what stands before them.
+
+    `written` is how it stands in the command, quotes and all.
+    """
 
     text: str
     plain: bool = True
     glob: bool = False
     lead: str = ""
     quoted: bool = False
+    written: str = ""
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
@@ -213,7 +217,7 @@ def _word(command: str, at: int, reading: _Reading) -> int:
             reading.odd = "it has a blank that is not a space"
         else:
             text, at = text + char, at + 1
-    reading.tokens.append(("word", Word(text, not reading.expands, glob, lead, quoted)))
+    reading.tokens.append(("word", Word(text, not reading.expands, glob, lead, quoted, command[start:at])))
     return at
 
 

@@ -13,7 +13,8 @@ from palyra.domain.tools import Tier
 from palyra.tools.sandbox.command import Caps, Command, Exit, Network
 from palyra.tools.sandbox.process import Process
 from palyra.tools.sandbox.sandbox import Sandbox
-from palyra.tools.shell.harmless import QUIET_GIT
+from palyra.tools.shell import git_reading
+from palyra.tools.shell.harmless import confined
 
 _LONGEST_NAME = 60
 
@@ -69,10 +70,10 @@ class Runner:
 
     def _command(self, wanted: Wanted, network: Network | None) -> Command:
         return Command(
-            argv=(shell(), "-c", wanted.command),
+            argv=(shell(), "-c", confined(wanted.command) if wanted.reads_only else wanted.command),
             cwd=wanted.cwd,
             workspace=wanted.workspace,
-            env=dict(QUIET_GIT) if wanted.reads_only else {},
+            env=dict(git_reading.QUIET) if wanted.reads_only else {},
             writable=not wanted.reads_only,
             caps=wanted.caps,
             network=network,
