@@ -163,4 +163,4 @@ def test_answers_given_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join(timeout=30)
-    assert len(PolicyStore(tmp_path, "locked").current.rules) == 5 + 20
+    assert len(PolicyStore(tmp_path, "locked").current.rules) == 6 + 20

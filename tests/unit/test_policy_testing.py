@@ -116,7 +116,13 @@ def test_another_set_shows_what_would_be_denied_allowed_and_asked(tmp_path: Path
     assert (once.tool, once.before, once.times) == ("shell.run", "ask", 1)
     assert (report.newly_allowed.calls, report.newly_asked.calls) == (0, 0)
     assert [(hit.id, hit.calls) for hit in report.hits] == [("locked-read-workspace", 1)]
-    assert report.never_hit == ["labels-untrusted-asks", "labels-obeyed-files-ask", "labels-secrets-stay", "locked-private-stays"]
+    assert report.never_hit == [
+        "labels-untrusted-asks",
+        "labels-obeyed-files-ask",
+        "labels-obeyed-files-from-workers-ask",
+        "labels-secrets-stay",
+        "locked-private-stays",
+    ]
     back = tmp_path / "back"
     back.mkdir()
     report = retested(back, SETS["locked"], SETS["coding"], questions)

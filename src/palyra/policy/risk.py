@@ -61,7 +61,7 @@ def _by_scope(question: Question) -> Iterator[Assessment]:
     if scope.paths and not request.in_workspace(scope):
         yield Assessment("high" if writes else "medium", "it leaves the workspace")
     if request.obeyed(question):
-        yield Assessment("medium", obeying(question))
+        yield Assessment("high" if question.tool.source.startswith("worker:") else "medium", obeying(question))
     if request.wide(scope):
         yield Assessment("critical" if writes else "high", "it covers a home folder or more")
 

@@ -4,6 +4,7 @@ The daemon declares it, by its own tool of that name; a worker only says which o
 itself to a model nor call an effect harmless. A yes to a tool here is none to the same tool there.
 """
 
+import functools
 import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -14,7 +15,8 @@ from msgspec import Meta, Struct
 from palyra.domain.errors import InvalidInput
 from palyra.domain.events import FileChange
 from palyra.domain.hands import everyday
-from palyra.domain.labels import Label, merge, private
+from palyra.domain.labels import Label, join, private, untrusted
+from palyra.domain.obeyed_files import obeyed
 from palyra.domain.ports import CallContext, InDoubt
 from palyra.domain.tools import Limits, Preview, Scope, Subject, Tier, ToolResult
 from palyra.domain.workers import MOST_FILES, Finished, Shipped
@@ -38,6 +40,7 @@ REHEARSED = frozenset({"test.pure", "test.sleep", "test.idempotent", "test.once"
 _GRACE_MS = 120_000
 _MOST_ATTEMPTS = 3
 _MOST_DATA = 256 << 10
+_MOST_NAMED = 12
 
 
 class Errand(Struct, frozen=True, kw_only=True):
@@ -79,7 +82,8 @@ class RemoteTool:
             description=f"{spec.name} on the machine {worker}, in this session's own folder there.",
             limits=limits,
             source=self.executor,
-            yields=merge(spec.yields, private(self.executor)),
+            # Another machine's word: nobody here can tell how it came about.
+            yields=join((spec.yields, private(self.executor), untrusted(self.executor))),
         )
 
     @property
@@ -221,9 +225,12 @@ class RemoteRun(RemoteTool):
         data = _plain(finished.data)
         text = finished.text
         if finished.files:
-            changes = await self._bring(finished, arguments, context)
+            self._check_asked_for(finished, arguments)
+            files, notes = _without_obeyed(finished.files, arguments.results)
+            changes = await self._bring(files, context)
             data["changes"] = msgspec.to_builtins(changes)
             text += f"\nbrought back: {', '.join(each.path for each in changes) or 'nothing that is new'}"
+            text += "".join(f"\nnote: {note}" for note in notes)
         missing = set(arguments.results) - {each.path for each in finished.files}
         gone = [name for name in missing if not any(each.path.startswith(f"{_normal(name)}/") for each in finished.files)]
         if gone:
@@ -231,8 +238,8 @@ class RemoteRun(RemoteTool):
         label: Label = running.label(arguments.command, arguments.hosts)
         return ToolResult(outcome=finished.outcome, text=text, data=data, label=label)
 
-    async def _bring(self, finished: Finished, arguments: RemoteRunArguments, context: CallContext) -> tuple[FileChange, ...]:
-        """Write what was asked for, and nothing else: a worker does not choose what is changed here."""
+    def _check_asked_for(self, finished: Finished, arguments: RemoteRunArguments) -> None:
+        """A worker does not choose what is changed here."""
         wanted = [_normal(name) for name in arguments.results]
         for each in finished.files:
             inside = any(each.path == name or name == "." or each.path.startswith(f"{name}/") for name in wanted)
@@ -240,10 +247,13 @@ class RemoteRun(RemoteTool):
                 raise InvalidInput(
                     f"the worker {self._worker} sent {each.path[:200]!r}, which was not asked for; nothing was written"
                 )
-        known = await everyday.do(shipping.known, self._fence, context.workspace, finished.files)
-        missing = tuple(each for each in finished.files if each.sha256 not in known)
+
+    async def _bring(self, files: tuple[Shipped, ...], context: CallContext) -> tuple[FileChange, ...]:
+        known = await everyday.do(shipping.known, self._fence, context.workspace, files)
+        missing = tuple(each for each in files if each.sha256 not in known)
         contents = known | await self._crew.fetch(self._worker, context, missing)
-        return await everyday.do(shipping.unpack, self._fence, context.workspace, finished.files, contents)
+        unpack = functools.partial(shipping.unpack, executable=False)
+        return await everyday.do(unpack, self._fence, context.workspace, files, contents)
 
     @staticmethod
     def _there(arguments: RemoteRunArguments) -> RunArguments:
@@ -260,6 +270,28 @@ def tools(
         if base is not None and STRENGTH.index(base.spec.tier) <= STRENGTH.index(tier):
             found.append(RemoteRun(base, worker, crew, fence) if name == "shell.run" else RemoteTool(base, worker, crew))
     return found
+
+
+def _without_obeyed(files: tuple[Shipped, ...], results: tuple[str, ...]) -> tuple[tuple[Shipped, ...], list[str]]:
+    """Leave out what other programs would obey, unless it was named by itself: a person has been asked about those.
+
+    Also return what is to be said about it.
+    """
+    named = {_normal(name) for name in results}
+    held = {each.path: row for each in files if each.path not in named and (row := obeyed(each.path)) is not None}
+    kept = tuple(each for each in files if each.path not in held)
+    notes = []
+    if held:
+        listed = ", ".join(f"{path} ({row.who})" for path, row in list(held.items())[:_MOST_NAMED])
+        more = f" and {len(held) - _MOST_NAMED} more" if len(held) > _MOST_NAMED else ""
+        notes.append(
+            f"held back, because other programs would obey them: {listed}{more}. To get one, name the file itself in results: "
+            "a person is asked then"
+        )
+    runnable = [each.path for each in kept if each.executable]
+    if runnable:
+        notes.append(f"no file became executable; made to be run: {', '.join(runnable[:_MOST_NAMED])}")
+    return kept, notes
 
 
 def _normal(path: str) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain.errors import LimitExceeded, NotFound
@@ -51,13 +52,20 @@ def pack(fence: Fence, workspace: str, given: Sequence[str], *, missing_ok: bool
     return tuple(found.values())
 
 
-def unpack(fence: Fence, workspace: str, given: Sequence[Shipped], contents: Mapping[str, bytes]) -> tuple[FileChange, ...]:
-    """Put files in place; those that are as they should be are left alone. Says what changed. Blocks on files."""
+def unpack(
+    fence: Fence, workspace: str, given: Sequence[Shipped], contents: Mapping[str, bytes], *, executable: bool = True
+) -> tuple[FileChange, ...]:
+    """Put files in place; those that are as they should be are left alone. Says what changed. Blocks on files.
+
+    Without `executable` a file can be run afterwards only if it could before.
+    """
     changes: list[Change] = []
     for about in given:
         place = fence.place(about.path, workspace, writing=True)
         with work.family(place.shown):
             before = files.read(place, MOST_FILE_BYTES)
+        if not executable:
+            about = msgspec.structs.replace(about, executable=before is not None and bool(before.mode & 0o100))
         mode = _EXECUTABLE if about.executable else _PLAIN
         if before is None or digest(before.data) != about.sha256 or bool(before.mode & 0o100) != about.executable:
             kept = before.mode if before is not None and bool(before.mode & 0o100) == about.executable else mode
