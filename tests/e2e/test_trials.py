@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from palyra.cli.trials import attack, crash
+from palyra.cli.trials import attack, crash, obeyed
 from palyra.cli.trials.attack import Attempt
 from palyra.cli.trials.ground import call
 from tests.cli_terminal import palyra
@@ -28,7 +28,13 @@ def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path
         "attack:files": "ok",
         "attack:commands": "ok",
         "attack:pages": "ok",
+        "attack:repositories": "ok",
+        "attack:obeyed-files": "ok",
     }
+    held = found["attack:repositories"]["detail"] + found["attack:obeyed-files"]["detail"]
+    assert "25 ways held: another common folder, settings" in held
+    assert "61 ways held" in held
+    assert all(name in held for name in ("package.json", ".vscode/x", "agents.md", ".github/x"))
     assert found["crash"]["detail"].startswith("killed 1 times, and each run came to its end")
     assert found["crash:denied"]["detail"].startswith("policy denied test.reversible")
     assert found["attack:commands"]["detail"].startswith("10 attempts held")
@@ -54,3 +60,17 @@ def test_what_happens_twice_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (check,) = crash.trial(tmp_path / "home", {"PATH": "/usr/bin:/bin"}, 1, lambda done: None)
     assert check.state == "fail"
     assert "once.txt has the line 0 2 times" in check.detail
+
+
+def test_a_way_that_is_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of that name in the place itself stands for a wall that is missing; one is written that nobody obeys."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text("[policy]\npreset = 'coding'\n")
+    monkeypatch.setattr(obeyed, "REPOSITORY", {"an alias": "true", "nothing": "true"})
+    monkeypatch.setattr(obeyed, "_AFTERWARDS", (("-c", "alias.x=!touch ../../outside/ESCAPED", "x"),))
+    monkeypatch.setattr(obeyed, "_example", lambda row: "w/plain.txt")
+    repositories, writes = obeyed.trial(home, {"PATH": "/usr/bin:/bin"})
+    assert (repositories.state, repositories.detail) == ("fail", "got through: an alias, nothing")
+    assert writes.state == "fail"
+    assert writes.detail.startswith("written without a question: plain.txt")
