@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from palyra.domain.obeyed_files import GIT_FILES, GIT_FOLDERS
-from tests.escapes.world import World, world
+from tests.escapes.world import SECRET, World, world
 
 EVIL = '[core]\\n fsmonitor = "touch {flag}; false"\\n'
 ID = "-c user.name=a -c user.email=a@example.org -c protocol.file.allow=always -c commit.gpgsign=false"
@@ -288,6 +288,22 @@ def test_what_a_daemon_that_died_left_is_removed(repository: Repository) -> None
     left.mkdir()
     repository.run("git status")
     assert not left.exists()
+
+
+@pytest.mark.parametrize("place", [".", "n", "n/.git", "n/.git/objects", "n/.git/refs/heads", "objects"])
+def test_a_repository_uncovers_no_hidden_file(repository: Repository, place: str) -> None:
+    """What was hidden stays so, also if the folder above it was moved into a repository that a command made."""
+    first = f"git init -q --bare n; git init -q n/w; mkdir -p {place} objects refs; cp .git/HEAD HEAD; mv conf {place}/moved; true"
+    repository.run(first)
+    said = repository.run("cat .env; find . -name '.env*' -exec cat {} +; grep -ra canary . ; true")
+    assert SECRET not in said
+
+
+def test_a_branch_that_is_called_like_a_key_is_a_branch(repository: Repository) -> None:
+    repository.git("branch id_rsa-rotation")
+    said = repository.run("git checkout -q id_rsa-rotation && git commit -q --allow-empty -m rotated && echo fine")
+    assert "fine" in said, said
+    assert "rotated" in repository.git("log -1 --format=%s id_rsa-rotation")
 
 
 def test_tier_b_refuses_to_write_in_a_repository(repository: Repository) -> None:

@@ -41,10 +41,7 @@ class Aftermath:
         made = cls(masks, command, before)
         try:
             for path in before.repositories:
-                inner = repositories.within(path)
-                made._known.update(_identities(inner))
-                for each in (path, *inner):
-                    made._stage(each)
+                made._stage(path)
         except BaseException:
             made.close()
             raise
@@ -145,7 +142,7 @@ class Aftermath:
                 )
                 continue
             # Looked at again the next time: its settings can still be changed.
-            plain.update(_identities([path, *repositories.within(path)]))
+            plain.add(found)
             if found not in self._said:
                 self._said.add(found)
                 self._note(f"made a git repository: {self._shown(path)}")

@@ -6,6 +6,7 @@ changed, so a large workspace is walked once.
 """
 
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from threading import Event as Flag
@@ -23,6 +24,9 @@ How = Literal["hide_file", "hide_folder", "read_only", "pin", "stage"]
 MOST = 512
 _CERTIFICATES = (".pem",)
 _READ = 1 << 20
+_REF = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?[ \n]|ref: refs/")
+# How the folders begin that a command gets in the place of a repository's own; see `repositories`.
+STAGED = "palyra-sandbox-"
 # Looking at so few folders again takes less time than handing the work to a thread.
 _FEW = 64
 _MOST_TOLD = 20_000
@@ -97,6 +101,7 @@ class Masks:
                 "work in a smaller folder"
             )
         self._forget(workspace, seen)
+        found.repositories = sorted(set(found.repositories))
         found.masks = sorted(set(found.masks))
         return found
 
@@ -145,9 +150,14 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
         names.add(entry.name)
         # A link is not followed: what it leads to inside has a name of its own, and outside nothing is there.
         is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name.startswith(STAGED):
+            continue
         if fold(entry.name) == ".git":
             (folder.repositories if is_folder else folder.pointers).append(entry.path)
-            if entry.is_file(follow_symlinks=False):
+            if is_folder:
+                # A folder with a key in it could be moved there.
+                folder.below.append(entry.path)
+            elif entry.is_file(follow_symlinks=False):
                 folder.masks.append(Mask(entry.path, "read_only"))
             continue
         if protected.why_name(entry.name, above) is None or entry.name.startswith(protected.TEMPORARY):
@@ -155,14 +165,25 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
                 folder.below.append(entry.path)
         elif is_folder:
             folder.masks.append(Mask(entry.path, "hide_folder"))
-        elif entry.is_file(follow_symlinks=False) and not _only_certificates(entry):
+        elif entry.is_file(follow_symlinks=False) and not _only_certificates(entry) and not _is_ref(relative, entry):
             folder.masks.append(Mask(entry.path, "hide_file"))
         if not is_folder and (row is None or row.sandbox == "told") and _told(f"{relative}/{entry.name}"):
             folder.told.append(entry.path)
     if _is_repository(names):
         # It is one whatever it is called: git finds it from any folder inside.
-        return _Folder(folder.root, folder.stamp, [], [], [path], [], [])
+        folder.repositories.append(path)
     return folder
+
+
+def _is_ref(folder: str, entry: os.DirEntry[str]) -> bool:
+    """Whether a file is a branch, a tag or its log: those may be called like keys, and git needs them."""
+    if not {"refs", "logs"} & set(folder.split("/")):
+        return False
+    try:
+        with open(entry.path, "rb") as file:
+            return _REF.match(file.read(256)) is not None
+    except OSError:
+        return False
 
 
 def _told(relative: str) -> bool:

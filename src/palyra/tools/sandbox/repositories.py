@@ -16,12 +16,9 @@ import stat
 from collections.abc import Iterator
 
 from palyra.domain.obeyed_files import GIT_FILES, GIT_FOLDERS, GIT_LOCKS
-from palyra.tools.sandbox.masks import Mask
+from palyra.tools.sandbox.masks import STAGED, Mask
 
-PREFIX = "palyra-sandbox-"
 MOST_STAGED = 32
-_MOST_FOUND = 2_000
-_DEEPEST = 8
 _LARGEST = 512 << 20
 _CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,23 +49,6 @@ def identity(path: str) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
-def within(folder: str) -> list[str]:
-    """Return the folders of submodules and worktrees that a repository's own folder holds."""
-    found = _folders(os.path.join(folder, "worktrees"))
-    waiting = [(os.path.join(folder, "modules"), 0)]
-    looked = 0
-    while waiting and looked < _MOST_FOUND:
-        above, depth = waiting.pop()
-        for each in _folders(above):
-            looked += 1
-            if os.path.lexists(os.path.join(each, "HEAD")):
-                found.append(each)
-                waiting.append((os.path.join(each, "modules"), depth + 1))
-            elif depth < _DEEPEST:
-                waiting.append((each, depth + 1))
-    return sorted(found)
-
-
 class Stage:
     """One repository's folder for one command. `masks` are its mounts; use it until `close`."""
 
@@ -88,14 +68,14 @@ class Stage:
 
     def _make(self) -> None:
         _sweep(self._real)
-        entries = {name: os.lstat(name, dir_fd=self._real) for name in os.listdir(self._real) if not name.startswith(PREFIX)}
-        if "HEAD" in entries and "objects" in entries:
+        entries = {name: os.lstat(name, dir_fd=self._real) for name in os.listdir(self._real) if not name.startswith(STAGED)}
+        if "HEAD" in entries and stat.S_ISDIR(entries["objects"].st_mode if "objects" in entries else 0):
             # Where they are missing a command could make its own, with alternates in it, or would lose its history.
             for name in ("logs", "objects/info"):
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(name, dir_fd=self._real)
             entries["logs"] = os.lstat("logs", dir_fd=self._real)
-        self._name = PREFIX + secrets.token_hex(8)
+        self._name = STAGED + secrets.token_hex(8)
         os.mkdir(self._name, 0o700, dir_fd=self._real)
         self._own = os.open(self._name, _FOLDER, dir_fd=self._real)
         # Whoever sweeps sees by the lock that this one is in use.
@@ -238,14 +218,6 @@ def unlinked(above: int, folder: str) -> list[str]:
     return removed
 
 
-def _folders(path: str) -> list[str]:
-    try:
-        with os.scandir(path) as entries:
-            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-
-
 def _stamp(folder: int, name: str) -> _Stamp:
     try:
         found = os.lstat(name, dir_fd=folder)
@@ -287,7 +259,7 @@ def _copy(source: int, name: str, target: int, new: str) -> None:
 def _sweep(real: int) -> None:
     """Remove what a daemon that died has left. One that is in use is locked."""
     for name in os.listdir(real):
-        if not name.startswith(PREFIX):
+        if not name.startswith(STAGED):
             continue
         try:
             descriptor = os.open(name, _FOLDER, dir_fd=real)
