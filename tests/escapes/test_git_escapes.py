@@ -145,6 +145,10 @@ ESCAPES = {
     "a folder in objects": "cp -r .git /tmp/e; cp -r /tmp/e .git/objects/e; printf '{evil}' > .git/objects/e/config; mkdir s; "
     "echo 'gitdir: ../.git/objects/e' > s/.git; git add s",
     "the whole folder exchanged": "mv .git g; cp -r g .git; rm -rf .git; git init -q; printf '{evil}' >> .git/config",
+    "in a folder that is hidden": "mkdir -p .aws/x; cd .aws/x; git init -q; echo x > x; git add x; git commit -qm x; "
+    "printf '{evil}' >> .git/config; cd ../..; git add .aws/x; git commit -qm sub",
+    "in a folder that cannot be listed": "mkdir -p d/x; cd d/x; git init -q; echo x > x; git add x; git commit -qm x; "
+    "printf '{evil}' >> .git/config; cd ../..; git add d/x; git commit -qm sub; chmod 0111 d d/x",
     "in the dark": "mkdir -p x/y; touch -d 2020-01-01 x/y x; cp -r .git x/y/.git; printf '{evil}' > x/y/.git/config; "
     "touch -d 2020-01-01 x/y x",
 }
@@ -175,6 +179,19 @@ def test_of_gits_own_folder_only_what_is_on_the_list_changes(repository: Reposit
     after = {path.name: path.read_bytes() if path.is_file() else b"" for path in own.iterdir()}
     changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     assert changed <= GIT_FILES | GIT_FOLDERS
+
+
+@pytest.mark.parametrize("name", ["in a folder that is hidden", "in a folder that cannot be listed"])
+def test_nothing_planted_is_run_for_an_ordinary_user_either(name: str) -> None:
+    with world() as here:
+        here.owned_by("root")
+        repository = Repository(here)
+        here.owned_by("ordinary")
+        command = ESCAPES[name].replace("{evil}", EVIL).replace("{flag}", str(repository.flag)).replace("git ", f"git {ID} ")
+        said = here.run(command, "ordinary", timeout_s=30).text
+        assert "palyra-held" in said, said
+        here.owned_by("root")
+        assert not repository.escaped(), said
 
 
 def test_alternates_and_links_stay_out(repository: Repository) -> None:

@@ -4,6 +4,7 @@ Files that programs on the host obey may be changed and are named. What git woul
 be left behind: see `new_repositories`. What a command may change in a repository's folder is brought there: see `repositories`.
 """
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +32,8 @@ class Aftermath:
         self._busy = Lock()
         self._stages: list[Stage] = []
         self.masks: list[Mask] = []
-        self._known = set(_identities([*before.repositories, *before.pointers]))
+        self._known = set(_identities([*before.repositories, *before.pointers, *before.covered]))
+        self._unreadable = set(before.unreadable)
         self._said = set[Identity]()
         self._notes: list[str] = []
 
@@ -106,7 +108,7 @@ class Aftermath:
             links = stage.unlink_links()
             if links:
                 self._note(f"removed symlinks that git would have written through: {_listed(links)}")
-        now = self._look_at.of(self._workspace, self._hidden, Event(), limited=False)
+        now = self._opened()
         self._repositories(now)
         changed = sorted(path for path in {*self._told, *now.told} if self._told.get(path) != now.told.get(path))
         if hold:
@@ -115,6 +117,20 @@ class Aftermath:
         if changed:
             named = [f"{self._shown(path)} ({row.who})" for path in changed if (row := obeyed(self._relative(path))) is not None]
             self._note(f"changed files that other programs obey: {_listed(named)}. Review them before you use those programs")
+
+    def _opened(self) -> Look:
+        """Look at everything. A folder that was closed meanwhile is opened: git goes through it, although nobody can list it."""
+        while True:
+            now = self._look_at.of(self._workspace, self._hidden, Event(), limited=False)
+            closed = [
+                path for path in now.unreadable if path not in self._unreadable and os.path.isdir(path) and not os.path.islink(path)
+            ]
+            for path in closed:
+                self._unreadable.add(path)
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
+            if not closed:
+                return now
 
     def _put_aside(self, path: str, now: Look) -> bool:
         """Give a file that programs would obey another name, until a person gives it its own."""
@@ -129,7 +145,8 @@ class Aftermath:
 
     def _repositories(self, now: Look) -> None:
         plain = set[Identity]()
-        for path in now.repositories:
+        covered = [path for path in now.covered if os.path.isdir(path) and not os.path.islink(path)]
+        for path in (*now.repositories, *covered):
             found = repositories.identity(path)
             if found is None or found in self._known:
                 continue
@@ -146,7 +163,7 @@ class Aftermath:
             if found not in self._said:
                 self._said.add(found)
                 self._note(f"made a git repository: {self._shown(path)}")
-        for path in now.pointers:
+        for path in (*now.pointers, *(each for each in now.covered if each not in covered)):
             found = repositories.identity(path)
             if found is None or found in self._known:
                 continue

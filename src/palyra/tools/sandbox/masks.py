@@ -30,6 +30,7 @@ STAGED = "palyra-sandbox-"
 # Looking at so few folders again takes less time than handing the work to a thread.
 _FEW = 64
 _MOST_TOLD = 20_000
+_MOST_FOLDERS = 200_000
 # The kernel's clock for files ticks this slowly: a folder that changed just before it was read may change again unseen.
 _TICK_NS = 50_000_000
 
@@ -45,13 +46,16 @@ class Mask(Struct, frozen=True, order=True):
 class Look(Struct):
     """A workspace at one moment. `repositories` are folders, `pointers` files and links called `.git`.
 
-    `told` are the files that programs obey, each with what shows that it has changed.
+    `told` are the files that programs obey, each with what shows that it has changed. `covered` are repositories and pointers in
+    folders that are hidden as a whole; `unreadable` are folders that could not be looked into.
     """
 
     masks: list[Mask]
     repositories: list[str]
     pointers: list[str]
     told: dict[str, tuple[int, ...]]
+    covered: list[str]
+    unreadable: list[str]
 
 
 class _Folder(Struct):
@@ -64,6 +68,7 @@ class _Folder(Struct):
     repositories: list[str]
     pointers: list[str]
     told: list[str]
+    covered: list[str]
 
 
 class Masks:
@@ -80,21 +85,31 @@ class Masks:
         closed = [path for path in map(os.path.realpath, hidden) if _below(path, workspace) and os.path.lexists(path)]
         # What lies below another one is closed with it.
         closed = [path for path in closed if not any(_below(path, other) for other in closed)]
-        found = Look([Mask(path, "hide_folder" if os.path.isdir(path) else "hide_file") for path in closed], [], [], {})
+        found = Look([Mask(path, "hide_folder" if os.path.isdir(path) else "hide_file") for path in closed], [], [], {}, [], [])
         seen: dict[str, _Folder] = {}
-        waiting = [workspace]
-        while waiting and not stop.is_set():
+        waiting, covered = [workspace], list[str]()
+        while (waiting or covered) and not stop.is_set():
+            if not waiting:
+                # Hidden from the program; but what it made there itself lies open to git.
+                self._look_under(covered.pop(), workspace, seen, found, covered)
+                continue
             path = waiting.pop()
             folder = self._folder(path, workspace)
-            if folder is None or path in closed:
+            if path in closed:
+                continue
+            if folder is None:
+                found.unreadable.append(path)
                 continue
             seen[path] = folder
+            covered += folder.covered
             found.masks += folder.masks
             found.repositories += folder.repositories
             found.pointers += folder.pointers
             if len(found.told) < _MOST_TOLD:
                 found.told.update((name, stamp) for name in folder.told if (stamp := stamp_of(name)) is not None)
             waiting += folder.below
+            if not limited and len(seen) > _MOST_FOLDERS:
+                raise LimitExceeded(f"there are more than {_MOST_FOLDERS:,} folders")
         if limited and len(found.masks) > MOST:
             raise LimitExceeded(
                 f"the workspace holds {len(found.masks)} files and folders that may be keys; a sandbox hides at most {MOST}: "
@@ -104,6 +119,15 @@ class Masks:
         found.repositories = sorted(set(found.repositories))
         found.masks = sorted(set(found.masks))
         return found
+
+    def _look_under(self, path: str, root: str, seen: dict[str, _Folder], found: Look, covered: list[str]) -> None:
+        folder = self._folder(path, root)
+        if folder is None:
+            found.unreadable.append(path)
+            return
+        seen[path] = folder
+        found.covered += [*folder.repositories, *folder.pointers]
+        covered += [*folder.below, *folder.covered]
 
     def few(self, workspace: str) -> bool:
         """Whether it was read before and is small enough to be looked at again without leaving the event loop."""
@@ -126,7 +150,7 @@ class Masks:
                 return known
             fresh = time.time_ns() - now.st_ctime_ns < _TICK_NS
             with os.scandir(path) as entries:
-                return _read(_Folder(root, (0, 0, 0, 0) if fresh else stamp, [], [], [], [], []), path, entries)
+                return _read(_Folder(root, (0, 0, 0, 0) if fresh else stamp, [], [], [], [], [], []), path, entries)
         except OSError:
             # Gone, or closed to us and so to the program as well.
             return None
@@ -165,6 +189,7 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
                 folder.below.append(entry.path)
         elif is_folder:
             folder.masks.append(Mask(entry.path, "hide_folder"))
+            folder.covered.append(entry.path)
         elif entry.is_file(follow_symlinks=False) and not _only_certificates(entry) and not _is_ref(relative, entry):
             folder.masks.append(Mask(entry.path, "hide_file"))
         if not is_folder and (row is None or row.sandbox == "told") and _told(f"{relative}/{entry.name}"):
