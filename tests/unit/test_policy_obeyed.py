@@ -100,6 +100,16 @@ def test_an_answer_for_always_does_not_spare_it() -> None:
     assert word(judge(SETS["default"].plus("always.cedar", text), write("AGENTS.md"))) == "ask"
 
 
+def test_what_comes_from_a_worker_asks_whatever_was_read() -> None:
+    remote = tool("worker:attic/shell.run", "once", "process", "fs.write", source="worker:attic")
+    permitted = SETS["coding"].plus("mine.cedar", '@id("mine") permit (principal, action, resource);')
+    named = call(remote, scope(f"{WORKSPACE}/AGENTS.md", command="make [files: AGENTS.md]"))
+    assert word(judge(permitted, call(remote, scope(f"{WORKSPACE}/out")))) == "allow"
+    assert word(judge(permitted, named)) == "ask"
+    assert grants.covering([granted("tool", what=remote.name)], named) is None
+    assert grants.covering([granted("command", "make [files: AGENTS.md]", what=remote.name)], named) is not None
+
+
 # --- more is never less -----------------------------------------------------------------------------------------------
 
 TOOLS = (READ, PATCH, WRITE, SHELL, FETCH, RECALL, SEND, UNLOCK, MCP, SKILL, WRITING_SKILL)

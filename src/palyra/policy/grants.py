@@ -23,7 +23,8 @@ def _holds(grant: Grant, question: Question, sends_private: bool) -> bool:
         return False
     if sends_private and labels.secrecy(grant.seen) < labels.secrecy(question.label):
         return False  # The yes was to a prompt that did not say that private data could go there.
-    from_afar = question.tool.source.startswith("worker:")
+    # Only a command's results come here; what a worker's file tools write stays there.
+    from_afar = question.tool.source.startswith("worker:") and "process" in question.tool.capabilities
     if (from_afar or question.label.integrity == "untrusted") and request.obeyed(question):
         # A yes to a folder or to the tool was no yes to this file, and none to what others make of it.
         return _names_it(grant, question) and _was_seen(grant.seen, question.label)
