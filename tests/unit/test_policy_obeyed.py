@@ -94,6 +94,13 @@ def test_only_a_grant_that_names_the_file_spares_the_question(grant: Grant, cove
     assert (grants.covering([grant], write("package.json")) is not None) == covers
 
 
+def test_a_yes_to_a_skill_holds_after_its_own_words_and_not_after_others() -> None:
+    yes = granted("tool", seen=CLEAN, what=WRITING_SKILL.name)
+    own = Label(integrity="untrusted", sources=("skill:notes",))
+    assert grants.covering([yes], write("notes", what=WRITING_SKILL, label=own)) is not None
+    assert grants.covering([yes], write("notes", what=WRITING_SKILL)) is None
+
+
 def test_an_answer_for_always_does_not_spare_it() -> None:
     text = always_policy(Subject("fs.write", "tool"), "user:owner", "A1", 0)
     assert word(judge(SETS["default"].plus("always.cedar", text), write("src/a.py"))) == "allow"

@@ -27,13 +27,16 @@ def _holds(grant: Grant, question: Question, sends_private: bool) -> bool:
     from_afar = question.tool.source.startswith("worker:") and "process" in question.tool.capabilities
     if (from_afar or question.label.integrity == "untrusted") and request.obeyed(question):
         # A yes to a folder or to the tool was no yes to this file, and none to what others make of it.
-        return _names_it(grant, question) and _was_seen(grant.seen, question.label)
+        itself = set(question.label.sources) == {question.tool.source}
+        return _names_it(grant, question) and (itself or _was_seen(grant.seen, question.label))
     return not risk.reaches_out(question) or _was_seen(grant.seen, question.label)
 
 
 def _names_it(grant: Grant, question: Question) -> bool:
-    """Whether the grant is for this very file, or for this very command."""
+    """Whether the grant is for this very file, or for this very command; or for a skill, whose folders the prompt showed."""
     subject, scope = grant.subject, question.scope
+    if question.tool.source.startswith("skill:"):
+        return True
     if subject.kind == "command":
         return bool(subject.value) and subject.value == scope.command
     return subject.kind == "path_prefix" and scope.paths == (subject.value,)
