@@ -11,7 +11,7 @@ from palyra.domain.obeyed_files import GIT_FILES, GIT_FOLDERS
 from tests.escapes.world import SECRET, World, world
 
 EVIL = '[core]\\n fsmonitor = "touch {flag}; false"\\n'
-ID = "-c user.name=a -c user.email=a@example.org -c protocol.file.allow=always -c commit.gpgsign=false"
+ID = "-c user.name=a -c user.email=a@example.org -c protocol.file.allow=always -c commit.gpgsign=false -c gc.auto=0"
 
 
 class Repository:
