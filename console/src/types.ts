@@ -2244,6 +2244,7 @@ export interface Scope {
   secrets?: (string)[];
   capabilities?: ("browser" | "fs.read" | "fs.write" | "memory" | "message" | "network" | "process" | "secrets")[];
   harmless?: boolean;
+  destructive?: boolean;
 }
 
 export interface ScoreParts {

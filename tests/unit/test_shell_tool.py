@@ -16,6 +16,7 @@ from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.paths import Fence, Refused
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import AT_ONCE, REMEMBERED, Jobs
+from palyra.tools.shell.parse import parse
 from palyra.tools.shell.running import Runner
 from palyra.tools.shell.tools import tools
 
@@ -365,3 +366,34 @@ def test_a_job_that_ended_is_remembered_over_a_restart(tmp_path: Path) -> None:
         assert after.text.endswith("over\n")
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf .",
+        "/bin/rm -r src",
+        "cd src && rm -rf *",
+        "find . -name '*.py' -delete",
+        "find . -exec rm {} +",
+        "git clean -fdx",
+        "git reset --hard HEAD~3",
+        "ls | xargs rm",
+        "bash -c 'rm -rf .'",
+        "python3 -c \"import os; os.system('rm -rf .')\"",
+        "X=rm; $X -rf . # rm",
+        "true; dd if=/dev/zero of=data.bin",
+        "sed -i s/a/b/ file",
+        "shred -u key",
+        "echo $(rm -rf .)",
+    ],
+)
+def test_a_command_that_deletes_for_good_is_a_high_risk(command: str) -> None:
+    assert parse(command).destroys
+
+
+@pytest.mark.parametrize(
+    "command", ["ls -la", "grep rmdir README.md", "git status", "git diff", "cat a > b", "echo form", "pytest -q", "wc -l"]
+)
+def test_other_commands_are_not(command: str) -> None:
+    assert not parse(command).destroys

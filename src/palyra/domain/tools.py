@@ -40,7 +40,8 @@ class Scope(Struct, frozen=True, omit_defaults=True):
     """What a decision is about. Paths are absolute and resolved; `workspace` is the root they were resolved in.
 
     `capabilities` are what this call needs beyond what its tool declares. `harmless` is true only where the tool has proved from
-    the arguments that the call reads inside the workspace and does nothing else.
+    the arguments that the call reads inside the workspace and does nothing else. `destructive`: it may delete or overwrite what
+    cannot be brought back; it only weighs the risk that a person is told.
     """
 
     paths: tuple[str, ...] = ()
@@ -53,6 +54,7 @@ class Scope(Struct, frozen=True, omit_defaults=True):
     secrets: tuple[str, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     harmless: bool = False
+    destructive: bool = False
 
 
 class Subject(Struct, frozen=True):

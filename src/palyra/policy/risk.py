@@ -62,6 +62,8 @@ def _by_scope(question: Question) -> Iterator[Assessment]:
         yield Assessment("high" if writes else "medium", "it leaves the workspace")
     if request.obeyed(question):
         yield Assessment("high" if question.tool.source.startswith("worker:") else "medium", obeying(question))
+    if scope.destructive:
+        yield Assessment("high", "it may delete or overwrite files for good")
     if request.wide(scope):
         yield Assessment("critical" if writes else "high", "it covers a home folder or more")
 

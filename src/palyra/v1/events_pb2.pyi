@@ -409,7 +409,7 @@ class ModelUsed(_message.Message):
     def __init__(self, provider: _Optional[str] = ..., model: _Optional[str] = ..., task: _Optional[str] = ..., purpose: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., cost_microusd: _Optional[int] = ..., priced: _Optional[str] = ..., estimated: _Optional[bool] = ..., first_delta_ms: _Optional[int] = ..., duration_ms: _Optional[int] = ...) -> None: ...
 
 class Scope(_message.Message):
-    __slots__ = ("paths", "workspace", "program", "command", "hosts", "recipients", "secrets", "capabilities", "harmless")
+    __slots__ = ("paths", "workspace", "program", "command", "hosts", "recipients", "secrets", "capabilities", "harmless", "destructive")
     PATHS_FIELD_NUMBER: _ClassVar[int]
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
@@ -419,6 +419,7 @@ class Scope(_message.Message):
     SECRETS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     HARMLESS_FIELD_NUMBER: _ClassVar[int]
+    DESTRUCTIVE_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     workspace: str
     program: str
@@ -428,7 +429,8 @@ class Scope(_message.Message):
     secrets: _containers.RepeatedScalarFieldContainer[str]
     capabilities: _containers.RepeatedScalarFieldContainer[str]
     harmless: bool
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., workspace: _Optional[str] = ..., program: _Optional[str] = ..., command: _Optional[str] = ..., hosts: _Optional[_Iterable[str]] = ..., recipients: _Optional[_Iterable[str]] = ..., secrets: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., harmless: _Optional[bool] = ...) -> None: ...
+    destructive: bool
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., workspace: _Optional[str] = ..., program: _Optional[str] = ..., command: _Optional[str] = ..., hosts: _Optional[_Iterable[str]] = ..., recipients: _Optional[_Iterable[str]] = ..., secrets: _Optional[_Iterable[str]] = ..., capabilities: _Optional[_Iterable[str]] = ..., harmless: _Optional[bool] = ..., destructive: _Optional[bool] = ...) -> None: ...
 
 class SessionRule(_message.Message):
     __slots__ = ("rule_id", "words")

@@ -3,6 +3,7 @@
 The rule: what is not understood counts as the worst. A word is plain only if the shell would take it exactly as it is written here.
 """
 
+import re
 from typing import Literal
 
 from msgspec import Struct, field
@@ -85,6 +86,8 @@ class Parsed(Struct, frozen=True, kw_only=True):
     writes: bool = False
     spawns: bool = False
     network: bool = False
+    # It may delete or overwrite what nothing brings back.
+    destroys: bool = False
     # Why it is not simple, in words; empty if it is.
     odd: str = ""
 
@@ -119,8 +122,50 @@ def parse(command: str) -> Parsed:
         writes=not stages or any(one in _WRITING for one in redirects),
         spawns=not stages or not _SPAWNING.isdisjoint(programs),
         network="/dev/tcp/" in command or "/dev/udp/" in command or not _NETWORK.isdisjoint(programs),
+        destroys=_destroys(command, reading),
         odd=odd or ("" if simple else _why_not_simple(reading, operators)),
     )
+
+
+# Programs that delete or overwrite, and what others are told to do so.
+_DELETING = _words("rm rmdir unlink shred srm wipe truncate dd mkfs wipefs blkdiscard mkswap fdisk parted")
+_DELETING_WHEN = {
+    "find": _words("-delete -exec -execdir -ok -okdir"),
+    "git": _words("clean reset checkout restore rm push branch stash gc prune filter-branch filter-repo update-ref reflog"),
+    "rsync": _words("--delete --delete-before --delete-after --delete-during --delete-excluded --remove-source-files"),
+    "sed": _words("-i --in-place"),
+    "tar": _words("--remove-files"),
+}
+_MENTIONED = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(_DELETING))})(?![\w-])")
+
+
+def _destroys(command: str, reading: _Reading) -> bool:
+    """Return whether a command may delete for good. What cannot be read counts if it as much as names such a program."""
+    started = _started(reading)
+    if not _DELETING.isdisjoint(started) or any(each.startswith("mkfs.") for each in started):
+        return True
+    given = {word.text for kind, word in reading.tokens if kind == "word"}
+    if any(program in started and not given.isdisjoint(told) for program, told in _DELETING_WHEN.items()):
+        return True
+    # Shells and the like are told what to do by their arguments.
+    hidden = bool(reading.odd) or reading.expands or not (_SPAWNING | _RESERVED).isdisjoint(started)
+    return hidden and _MENTIONED.search(command) is not None
+
+
+def _started(reading: _Reading) -> set[str]:
+    """Return the programs that stand where a command begins."""
+    found: set[str] = set()
+    begins, target = True, False
+    for kind, word in reading.tokens:
+        if kind == "operator":
+            target = word.text in _REDIRECTS
+            begins = begins if target else True
+        elif target:
+            target = False
+        elif begins and "=" not in word.text:
+            found.add(word.text.rsplit("/", 1)[-1])
+            begins = False
+    return found
 
 
 def _why_not_simple(reading: _Reading, operators: tuple[str, ...]) -> str:

@@ -76,6 +76,7 @@ class Run:
             hosts=hosts,
             capabilities=("network",) if hosts else (),
             harmless=self._harmless(arguments),
+            destructive=parsed.destroys,
         )
 
     def subjects(self, scope: Scope) -> tuple[Subject, ...]:
