@@ -1,10 +1,13 @@
 """The browser tools with a real Chromium: what a model is told, what it may do, and when the browser is gone."""
 
 import asyncio
+import os
 import re
+import signal
 import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -311,3 +314,36 @@ def test_there_are_only_so_many_browsers(surf: Surfing) -> None:
         await browsers.close()
 
     surf.wait(two())
+
+
+def _chromium(pid: int) -> int:
+    """The main process of the Chromium below a driver: the one that has no other Chromium above it."""
+    named = {each: Path(f"/proc/{each}/cmdline").read_bytes() for each in below(pid)}
+    (found,) = [each for each, line in named.items() if b"--remote-debugging" in line and b"--type=" not in line]
+    return found
+
+
+def test_a_chromium_that_dies_is_replaced_and_the_call_is_done(surf: Surfing) -> None:
+    async def scene() -> None:
+        browsers = surf.another()
+        catalogue = Catalogue(tools.tools(browsers))
+        try:
+            first = await surf.calling(catalogue, "open", url=surf.url("/two"))
+            assert first.outcome == "ok"
+            for name in ("open", "read", "screenshot"):
+                (opened,) = browsers._open.values()
+                os.kill(_chromium(opened.driven.pid), signal.SIGKILL)
+                given = {"open": "url", "read": "page", "screenshot": "at"}[name]
+                result = await surf.calling(catalogue, name, **{given: surf.url("/two") if name == "open" else opened.marks[-1]})
+                assert result.outcome == "ok", (name, result.text)
+            assert len(browsers.deaths) == 3
+            # A click is not done again: nobody knows whether it arrived.
+            opened = browsers._open["session"]
+            os.kill(_chromium(opened.driven.pid), signal.SIGKILL)
+            late = await surf.calling(catalogue, "click", ref=f"{opened.marks[-1]}.1")
+            assert (late.outcome, "open the page again" in late.text) == ("error", True)
+            assert (await surf.calling(catalogue, "open", url=surf.url("/two"))).outcome == "ok"
+        finally:
+            await browsers.close()
+
+    surf.wait(scene(), 120)

@@ -65,11 +65,24 @@ class BrowsersWatched:
         self._browsers = browsers
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
+        died, self._browsers.deaths = self._browsers.deaths, []
+        found = [self._died(each) for each in died]
         used = self._browsers.in_use()
         if not used:
-            return []
+            return found
         over = await self._db.read(lambda tx: _over(tx, [each.run_id for each in used]))
-        return [self._useless(each, leaked=each.run_id in over) for each in used if not each.running or each.run_id in over]
+        useless = [self._useless(each, leaked=each.run_id in over) for each in used if not each.running or each.run_id in over]
+        return [*found, *useless]
+
+    def _died(self, used: "InUse") -> Finding:
+        """Report a browser that died in use. It was replaced in the same moment, so the incident is over when it is told."""
+        return Finding(
+            key=f"browser:{used.session_id}:{used.pid}",
+            domain="browser",
+            summary=f"the browser of session {used.session_id} has died, and another one took its place",
+            fix="if it happens often: see the daemon's log, and the memory of the machine",
+            remedies=(),
+        )
 
     def _useless(self, used: "InUse", *, leaked: bool) -> Finding:
         what = "is still open, though its run has ended" if leaked else "has died"

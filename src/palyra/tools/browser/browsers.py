@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from palyra.domain.errors import Conflict, Forbidden, LimitExceeded, NotFound, PalyraError
 from palyra.tools.browser import driving
-from palyra.tools.browser.driving import Driven, Item, Seen
+from palyra.tools.browser.driving import Died, Driven, Item, Seen
 from palyra.tools.browser.finding import Installed
 from palyra.tools.net import urls
 from palyra.tools.net.resolve import Resolver
@@ -22,6 +22,9 @@ from palyra.tools.sandbox.command import Caps
 from palyra.tools.sandbox.sandbox import Sandbox
 
 MOST_OPEN = 4
+_MOST_DEATHS = 32
+# Commands that change nothing: another browser may do them again.
+_LOOKING = frozenset({"read", "screenshot"})
 IDLE_S = 30 * 60.0
 # Without letters that look like others, or that make words.
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
@@ -59,6 +62,8 @@ class _Open:
         self.driven = driven
         self.run_id = run_id
         self.marks: list[str] = []
+        # What it was let reach, for the one that takes its place.
+        self.hosts: frozenset[str] = frozenset()
         self.timer: asyncio.TimerHandle | None = None
 
 
@@ -86,6 +91,8 @@ class Browsers:
         self._starting: set[str] = set()
         self._pages: dict[str, Page] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        # Browsers that ended by themselves since the watchdog looked last.
+        self.deaths: list[InUse] = []
 
     @property
     def open(self) -> int:
@@ -106,7 +113,15 @@ class Browsers:
     async def visit(self, session_id: str, run_id: str, url: Url, hosts: frozenset[str]) -> "Visit":
         """Open an address, in the session's browser or a new one."""
         opened = await self._of(session_id, run_id)
+        try:
+            return await self._visit(session_id, opened, url, hosts)
+        except Died:
+            # It was no fault of the call: a new browser does it, once.
+            return await self._visit(session_id, await self._of(session_id, run_id), url, hosts)
+
+    async def _visit(self, session_id: str, opened: _Open, url: Url, hosts: frozenset[str]) -> "Visit":
         async with opened.driven.lock:
+            opened.hosts |= hosts
             opened.driven.allow(hosts)
             return await self._command(session_id, opened, url, do="open", url=str(url))
 
@@ -115,13 +130,25 @@ class Browsers:
         if page.session_id != session_id:
             raise Forbidden("this page is not this session's: open one with browser.open")
         opened = self._open.get(session_id)
-        if opened is None or not opened.driven.running:
+        if opened is None:
             raise NotFound("the browser was closed: open the page again with browser.open")
-        async with opened.driven.lock:
-            if fresh and opened.marks[-1:] != [page.mark]:
-                now = opened.marks[-1] if opened.marks else "none"
-                raise Conflict(f"the page has changed since {page.mark}: use the references of {now}, or read it again")
-            return await self._command(session_id, opened, page.site, **command)
+        try:
+            if not opened.driven.running:
+                await self._bury(session_id, opened)
+                raise Died("the browser has died")
+            async with opened.driven.lock:
+                if fresh and opened.marks[-1:] != [page.mark]:
+                    now = opened.marks[-1] if opened.marks else "none"
+                    raise Conflict(f"the page has changed since {page.mark}: use the references of {now}, or read it again")
+                return await self._command(session_id, opened, page.site, **command)
+        except Died as error:
+            if command["do"] not in _LOOKING or fresh:
+                # Whether the click arrived is not known, and its number means nothing on a page that is loaded anew.
+                raise Died(f"{error.message}: open the page again with browser.open") from error
+            visit = await self.visit(session_id, opened.run_id, urls.parse(page.url), opened.hosts)
+            if command["do"] == "read" or visit.page is None:
+                return visit
+            return await self.act(session_id, visit.page, fresh=False, **command)
 
     async def _of(self, session_id: str, run_id: str) -> _Open:
         async with self._locks.setdefault(session_id, asyncio.Lock()):
@@ -129,7 +156,8 @@ class Browsers:
             if opened is not None and opened.driven.running:
                 opened.run_id = run_id
                 return opened
-            await self._end(self._take(session_id))
+            if opened is not None:
+                await self._bury(session_id, opened)
             if len(self._open) + len(self._starting) >= self._most:
                 raise LimitExceeded(f"{self._most} browsers are open already: wait until another run has ended, or cancel one")
             self._starting.add(session_id)
@@ -149,7 +177,7 @@ class Browsers:
             if self._open.get(session_id) is opened:
                 opened.timer = asyncio.get_running_loop().call_later(self._idle_s, self._close_later, session_id)
             if not opened.driven.running and self._open.get(session_id) is opened:
-                await self._end(self._take(session_id))
+                await self._bury(session_id, opened)
         site = _site(seen.url, before)
         blocked = {host: why for host, why in opened.driven.blocked.items() if host in seen.tried}
         if seen.error or command["do"] == "screenshot":
@@ -162,6 +190,13 @@ class Browsers:
         opened.marks = [*opened.marks[-1:], mark]
         self._pages[mark] = page
         return Visit(seen, site, blocked, page)
+
+    async def _bury(self, session_id: str, opened: _Open) -> None:
+        """Put a browser away that has ended by itself, for the watchdog to tell of."""
+        self.deaths.append(InUse(session_id, opened.run_id, opened.driven.pid, running=False))
+        del self.deaths[:-_MOST_DEATHS]
+        if self._open.get(session_id) is opened:
+            await self._end(self._take(session_id))
 
     def _mark(self) -> str:
         while (mark := "".join(secrets.choice(_LETTERS) for _ in range(4))) in self._pages:

@@ -78,6 +78,10 @@ class Seen(Struct, frozen=True):
 _decoder = msgspec.json.Decoder(Seen)
 
 
+class Died(Unavailable):
+    """Chromium has ended by itself, whatever it was doing."""
+
+
 class Driven:
     """Made by `start`. One command at a time: `lock` is for whoever uses it."""
 
@@ -138,7 +142,9 @@ class Driven:
             if ended.killed == "memory":
                 limit = f"it used more than {CAPS.memory_bytes >> 20} MiB of memory"
                 raise Unavailable(f"the browser was ended, because {limit}: open the page again, or another one")
-            raise Unavailable(f"the browser ended ({ended.killed or ended.code}): {self._why()}")
+            if not ended.killed:
+                raise Died(f"the browser has died ({ended.code}): {self._why()}")
+            raise Unavailable(f"the browser ended ({ended.killed}): {self._why()}")
         try:
             return _decoder.decode(line)
         except msgspec.DecodeError as error:

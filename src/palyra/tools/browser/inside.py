@@ -7,10 +7,13 @@ page does on its own between two lines (dialogs, downloads, windows) is refused 
 import asyncio
 import base64
 import json
+import os
 import sys
 from typing import Any
 from urllib.parse import urlsplit
 
+# The exit code that says that Chromium has died.
+_DIED = 70
 _ACTION_S = 5.0
 _SETTLE_S = 4.0
 _QUIET_S = 0.15
@@ -256,6 +259,9 @@ async def main(packages: str, chromium: str, proxy: str, walk: str, page_s: str)
         context = await browser.new_context(
             accept_downloads=False, service_workers="block", viewport={"width": _WIDTH, "height": _HEIGHT}, permissions=[]
         )
+        # A dead browser answers every command with an error, and the daemon would take it for a page's: this ends with it.
+        browser.on("disconnected", lambda _: os._exit(_DIED))
+        context.on("page", lambda page: page.on("crash", lambda _: os._exit(_DIED)))
         inside = Inside(context, walk, float(page_s))
         _answer({"ready": True})
         while line := await reader.readline():
