@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from palyra.domain.errors import ChainBroken, Conflict, NotFound
+from palyra.domain.errors import ChainBroken, Conflict, NotFound, Unavailable
 from palyra.journal import segments, verify
 from palyra.journal.database import Tx
 from palyra.journal.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
@@ -152,13 +152,28 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def inspect(path: Path, progress: Callable[[int], None] = lambda entries: None) -> verify.Report:
-    """Verify a journal file without the daemon, in use or not."""
+    """Verify a journal file without the daemon, in use or not.
+
+    A problem counts only if a second walk finds one too: whoever reads the answer may replace the journal because of it.
+    """
+    try:
+        report = _walk(path, progress)
+    except Unavailable as error:
+        if not error.details.get("damaged"):
+            raise
+        return _walk(path, progress)
+    return report if report.ok else _walk(path, progress)
+
+
+def _walk(path: Path, progress: Callable[[int], None]) -> verify.Report:
+    """Walk everything once, in one read transaction: entries, heads and segments of one moment."""
     dialect = Sqlite(path)
     if not path.exists():
         raise NotFound(f"there is no journal at {path}", path=str(path))
     try:
         connection = dialect.open_reader()
         try:
+            connection.begin_read()
             return verify.verify(Tx(connection, 0), progress, segments.folder_of(path))
         finally:
             connection.close()

@@ -99,7 +99,10 @@ def _unreadable(kind: str, body: bytes) -> str:
 
 
 def verify(tx: Tx, progress: Callable[[int], None] = lambda entries: None, folder: Path | None = None) -> Report:
-    """Walk everything. `progress` is called with the number of entries seen so far; `folder` is where the segments lie."""
+    """Walk everything. `progress` is called with the number of entries seen so far; `folder` is where the segments lie.
+
+    `tx` must be one read transaction: a head that was read later than its tape's last entry belongs to another one.
+    """
     walk, seen = _Walk(), 0
     lying = segments.listing(tx)
     try:

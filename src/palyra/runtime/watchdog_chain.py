@@ -7,7 +7,7 @@ from pathlib import Path
 
 from palyra.domain.errors import NotFound, Unavailable
 from palyra.domain.hands import everyday
-from palyra.journal import sqlite_files, tape, verify_slowly
+from palyra.journal import incidents, sqlite_files, tape, verify_slowly
 from palyra.journal.database import Database, Tx
 from palyra.journal.verify import Bad
 from palyra.runtime.doctor import Check
@@ -18,6 +18,7 @@ AT_ONCE = 500
 ROUND_MS = 24 * 3_600_000
 # Between two walks over everything.
 PAUSE_MS = 3_600_000
+_KEY = "chain"
 _FIX = "palyra stop --daemon, then palyra journal restore the newest backup that verifies"
 # What was set aside because it was wrong, or replaced.
 _NO_BACKUPS = ("broken-", "replaced-")
@@ -41,18 +42,16 @@ class ChainWatched:
         self._inspected_ms = 0
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
-        self._began_ms = self._began_ms or moment.now_ms
-        try:
-            await self._go_on(moment.now_ms)
-        except Unavailable as error:
-            if not error.details.get("damaged"):
-                raise
-            self._problem = error.message
+        if not self._began_ms:
+            self._began_ms = moment.now_ms
+            # An incident that an earlier process left open is over when a walk says so, and not because this one knows nothing yet.
+            self._doubt = await self._db.read(lambda tx: incidents.find_open(tx, _KEY)) is not None
+        await self._go_on(moment.now_ms)
         if not self._problem:
             return []
         return [
             Finding(
-                key="chain",
+                key=_KEY,
                 domain="journal",
                 summary=f"the journal's chain is broken: {self._problem}",
                 severity="critical",
@@ -64,14 +63,30 @@ class ChainWatched:
         ]
 
     async def _go_on(self, now_ms: int) -> None:
-        self._doubt |= not self._problem and await self._db.read(self._suspicious)
-        if self._doubt and now_ms - self._inspected_ms >= PAUSE_MS:
+        damage = ""
+        try:
+            self._doubt |= bool(self._problem) or await self._db.read(self._suspicious)
+        except Unavailable as error:
+            damage = _damage(error)
+        if (self._doubt or damage) and now_ms - self._inspected_ms >= PAUSE_MS:
             # Tapes that are being archived look odd for a while: everything is walked for that now and then, not at each look.
-            bad = (await everyday.do(sqlite_files.inspect, self._journal)).bad
-            self._problem = _where(bad) if bad is not None else ""
+            self._problem = await everyday.do(self._second_opinion, damage)
             self._doubt, self._inspected_ms = False, now_ms
         if self._cursor >= self._entries and now_ms - self._began_ms >= ROUND_MS:
             self._cursor, self._began_ms = 0, now_ms
+
+    def _second_opinion(self, damage: str) -> str:
+        """Return what walking everything, twice if need be, finds wrong; empty if the journal is whole.
+
+        `damage` is what SQLite said of a page. The walk may not have read that page, so SQLite is asked about all of them.
+        """
+        try:
+            bad = sqlite_files.inspect(self._journal).bad
+        except Unavailable as error:
+            return _damage(error)
+        if bad is not None:
+            return _where(bad)
+        return damage if damage and sqlite_files.page_problems(self._journal) else ""
 
     def _secure(self, now_ms: int) -> str:
         """A copy of the journal as it is, before anything else becomes of it; and the backup to go back to, looked for now.
@@ -115,6 +130,13 @@ def _way_back(folder: Path) -> str:
         if report.ok:
             return f"the newest backup that verifies is {path.name}, with {report.entries} entries"
     return "there is no backup that verifies"
+
+
+def _damage(error: Unavailable) -> str:
+    """Return what is damaged, or raise what only kept us from looking."""
+    if not error.details.get("damaged"):
+        raise error
+    return error.message
 
 
 def _where(bad: Bad) -> str:
