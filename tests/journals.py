@@ -59,15 +59,19 @@ def new_id() -> str:
 
 
 class FailingDisk(apsw.VFS):
-    """SQLite's own file access, with every n-th write or sync failing from a given moment on."""
+    """SQLite's own file access, with every n-th write or sync failing from a given moment on.
 
-    def __init__(self, name: str) -> None:
+    `below` is the one underneath; it must be named where this one becomes the default.
+    """
+
+    def __init__(self, name: str, below: str = "") -> None:
         self.name = name
+        self.below = below
         self.calls = 0
         self.fail_at = 0
         self.error: type[apsw.Error] = apsw.IOError
         self.sticky = False
-        super().__init__(name, "")
+        super().__init__(name, below)
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:
         return _FailingFile(self, name, flags)
@@ -86,7 +90,7 @@ class FailingDisk(apsw.VFS):
 class _FailingFile(apsw.VFSFile):
     def __init__(self, disk: FailingDisk, name: Any, flags: list[int]) -> None:
         self._disk = disk
-        super().__init__("", name, flags)
+        super().__init__(disk.below, name, flags)
 
     def xWrite(self, data: Any, offset: int) -> None:
         self._disk.check()

@@ -47,6 +47,11 @@ def show(state: State, what: str, after: int, limit: int | None, follow: bool) -
                 sys.stdout.flush()
 
 
+def _no_daemon(state: State) -> bool:
+    """Whether no daemon runs on this home. One that was killed has left its address behind, but not the lock."""
+    return not state.env.get("PALYRA_URL") and (discovery.running(state.home) is None or not daemon_process.held(state.home))
+
+
 def _tell(state: State, entry: Entry) -> None:
     if state.out.as_json:
         state.out.json_line(entry)
@@ -61,7 +66,7 @@ def _tell(state: State, entry: Entry) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--offline", is_flag=True, help="Read the file also while the daemon runs.")
 def verify(state: State, file: Path | None, offline: bool) -> int:
-    alone = file is not None or offline or (discovery.running(state.home) is None and not state.env.get("PALYRA_URL"))
+    alone = file is not None or offline or _no_daemon(state)
     source = verify_file(file or state.home / "journal.db") if alone else admin_client.verify(state.api)
     report: Verified | None = None
     progress = sys.stderr.isatty() and not state.out.as_json
@@ -118,16 +123,15 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
     from queue import SimpleQueue
     from threading import Thread
 
-    from palyra.domain.errors import PalyraError
     from palyra.journal import sqlite_files
 
-    steps: SimpleQueue[int | Verified | PalyraError] = SimpleQueue()
+    steps: SimpleQueue[int | Verified | Exception] = SimpleQueue()
 
     def work() -> None:
         try:
             report = sqlite_files.inspect(path, steps.put)
             pages, guards = sqlite_files.page_problems(path), sqlite_files.missing_guards(path)
-        except PalyraError as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, somebody waits for an answer
             steps.put(error)
             return
         good = report.ok and not pages and not guards
@@ -136,7 +140,7 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
     Thread(target=work, daemon=True).start()
     while True:
         step = steps.get()
-        if isinstance(step, PalyraError):
+        if isinstance(step, Exception):
             raise step
         yield step
         if isinstance(step, Verified):
@@ -195,8 +199,7 @@ def backup(state: State, name: str) -> None:
         rule = "a name has letters, digits, dots, dashes and underscores, begins with a letter or digit, and names no folder"
         raise InvalidInput(f"{name!r} cannot name a backup, which goes into {state.home / 'backups'}: {rule}")
     name = name if not name or name.endswith(".db") else f"{name}.db"
-    alone = not state.env.get("PALYRA_URL") and (discovery.running(state.home) is None or not daemon_process.held(state.home))
-    made = _backup_file(state, name) if alone else admin_client.backup(state.api, name)
+    made = _backup_file(state, name) if _no_daemon(state) else admin_client.backup(state.api, name)
     if state.out.as_json:
         state.out.json(made)
     else:

@@ -14,6 +14,7 @@ from palyra.cli import exits
 from palyra.cli.commands import LazyGroup
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
+from palyra.domain import disks
 from palyra.domain.errors import PalyraError
 
 _TABLE = {
@@ -113,9 +114,8 @@ def run(arguments: list[str]) -> int:
     except PalyraError as error:
         return _say(state, error.code, error.message, exits.code_of(error), error.details)
     except OSError as error:
-        if not error.filename:
-            return _defect(state, error)
-        return _say(state, "unavailable", _unusable(state, error), exits.FAILED)
+        known = disks.trouble(error, error.filename or state.home) or (_unusable(state, error) if error.filename else "")
+        return _say(state, "unavailable", known, exits.FAILED) if known else _defect(state, error)
     except Exception as error:  # noqa: BLE001  the last door: a defect is recorded and named, not shown as a traceback
         return _defect(state, error)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from palyra.domain import disks
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.journal import migrations
 from palyra.journal.database import Connection, Row
@@ -183,13 +184,11 @@ class Sqlite:
             return None
         where = str(self.path)
         if isinstance(error, apsw.FullError) or "ENOSPC" in str(error):
-            return Unavailable(
-                f"the disk is full: free some space where {where} lies and try again; nothing acknowledged was lost",
-                path=where,
-            )
+            return Unavailable(disks.full(where), path=where)
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             return Unavailable(
-                f"the journal {where} is damaged ({error}): keep the file, run `palyra journal verify` to see what is readable, "
+                f"the journal {where} is damaged, or it is another kind of file ({error}): keep the file, "
+                "run `palyra journal verify` to see what is readable, "
                 "and `palyra journal restore BACKUP` to go back to a backup",
                 path=where,
                 damaged=True,
@@ -200,7 +199,4 @@ class Sqlite:
             return Unavailable(
                 f"the journal {where} cannot be opened for writing: check the folder's permissions ({error})", path=where
             )
-        return Unavailable(
-            f"the disk under {where} failed ({error}): check it (dmesg, smartctl); nothing acknowledged was lost",
-            path=where,
-        )
+        return Unavailable(disks.failed(where, error), path=where)

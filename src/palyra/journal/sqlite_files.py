@@ -9,13 +9,14 @@ from pathlib import Path
 
 import apsw
 
-from palyra.domain.errors import ChainBroken, Conflict, NotFound, Unavailable
+from palyra.domain.errors import ChainBroken, Conflict, InvalidInput, NotFound, Unavailable
 from palyra.journal import segments, verify
-from palyra.journal.database import Tx
+from palyra.journal.database import Connection, Tx
 from palyra.journal.sqlite import Sqlite, finish_restore, ready_to_restore, sync_folder
 
 PARTIAL = ".partial"
 _PAGES_AT_ONCE = 2_000
+_TABLES = {"entries", "tapes"}
 _SEGMENT_GUARDS = {"segments_are_never_changed", "segments_are_never_deleted"}
 _GUARDS = {"entries_are_never_changed", "entries_are_never_deleted", *_SEGMENT_GUARDS}
 
@@ -170,15 +171,32 @@ def _walk(path: Path, progress: Callable[[int], None]) -> verify.Report:
     dialect = Sqlite(path)
     if not path.exists():
         raise NotFound(f"there is no journal at {path}", path=str(path))
+    if not path.is_file():
+        raise InvalidInput(f"{path} is not a file: name a journal or a backup of one", path=str(path))
     try:
         connection = dialect.open_reader()
         try:
             connection.begin_read()
+            _recognise(connection, path)
             return verify.verify(Tx(connection, 0), progress, segments.folder_of(path))
         finally:
             connection.close()
+    except apsw.SQLError as error:
+        raise _foreign(path, str(error)) from error
     except apsw.Error as error:
         raise dialect.translate(error) or error from error
+
+
+def _recognise(connection: Connection, path: Path) -> None:
+    """Raise Unavailable if the file has not what every journal has had since the first version."""
+    present = {name for (name,) in connection.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if missing := sorted(_TABLES - present):
+        raise _foreign(path, f"it has no table {' or '.join(missing)}" if path.stat().st_size else "it is empty")
+
+
+def _foreign(path: Path, why: str) -> Unavailable:
+    advice = "name another file, or go back to a backup with `palyra journal restore BACKUP`"
+    return Unavailable(f"{path} is not a journal of Palyra: {why}; {advice}", path=str(path), damaged=True)
 
 
 def page_problems(path: Path) -> list[str]:

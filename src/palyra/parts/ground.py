@@ -63,13 +63,13 @@ def key(path: Path) -> bytes:
     """32 random bytes that are made once and stay. They appear whole or not at all, whenever the power goes."""
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        config.write_private(fresh, os.urandom(32))
         try:
+            config.write_private(fresh, os.urandom(32))
             os.link(fresh, path)
         except FileExistsError:
             pass  # Somebody else was faster: theirs counts.
         finally:
-            fresh.unlink()
+            fresh.unlink(missing_ok=True)
     found = path.read_bytes()
     if len(found) != 32:
         raise ConfigInvalid(f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup")

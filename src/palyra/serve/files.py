@@ -18,6 +18,8 @@ from palyra.transports.auth import LOCAL, Access
 _LOCK = "daemon.lock"
 _ADDRESS = "daemon.json"
 _TOKEN = "owner.token"
+_JOURNAL = "journal.db"
+_LOGS = "logs"
 _LOOK_S = 0.05
 
 
@@ -61,6 +63,34 @@ def locked(home: Path, *, patience_s: float = 0.0, say: Callable[[str], None] = 
         yield
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def first_start(home: Path) -> Iterator[Callable[[], None]]:
+    """Remove what a first start has made if it fails before it calls what this gives: half a journal looks like a damaged one.
+
+    The lock stays, since another process may wait for it, and the logs, which say why it failed.
+    """
+    if (home / _JOURNAL).exists():
+        yield lambda: None
+        return
+    before, done = set(home.rglob("*")), []
+    try:
+        yield lambda: done.append(True)
+    except BaseException:
+        if not done:
+            _remove_all_but(home, before)
+        raise
+
+
+def _remove_all_but(home: Path, kept: set[Path]) -> None:
+    for path in sorted(set(home.rglob("*")) - kept, reverse=True):
+        stays = path.name == _LOCK or path.relative_to(home).parts[0] == _LOGS
+        with contextlib.suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            elif not stays:
+                path.unlink()
 
 
 def _take(descriptor: int) -> bool:

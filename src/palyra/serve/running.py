@@ -8,9 +8,9 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, nullcontext, suppress
+from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from palyra import app, config
 from palyra.app import Daemon
 from palyra.config import Loaded
 from palyra.config.schema import Server as ServerSettings
-from palyra.domain import processors
+from palyra.domain import disks, processors
+from palyra.domain.errors import Unavailable
 from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
 from palyra.serve import files, grpc_door, logs, ollama, quic_door, workers_door
@@ -59,12 +60,25 @@ def serve(
         processors.keep_together()
     chosen_port = server.http_port if port is None else port
     with (
+        _naming_the_disk(home),
         files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr),
+        files.first_start(home) as started,
         listening.bind(server.host, chosen_port, tls=server.tls.enabled) as listener,
         listening.bind_udp(server.host, server.quic_port) if quic or server.quic else nullcontext() as udp,
         asyncio.Runner(loop_factory=_new_loop) as runner,
     ):
-        runner.run(_serve(loaded, environment, listener, udp, say or _to_stderr))
+        runner.run(_serve(loaded, environment, listener, udp, say or _to_stderr, started))
+
+
+@contextmanager
+def _naming_the_disk(home: Path) -> Iterator[None]:
+    """Raise Unavailable for what is the disk's fault: fsync, for one, does not say which file it was about."""
+    try:
+        yield
+    except OSError as error:
+        if problem := disks.trouble(error, error.filename or home):
+            raise Unavailable(problem, path=str(error.filename or home)) from error
+        raise
 
 
 def _open_more_files() -> None:
@@ -89,7 +103,14 @@ def _to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket, udp: socket.socket | None, say: Say) -> None:
+async def _serve(
+    loaded: Loaded,
+    env: Mapping[str, str],
+    listener: socket.socket,
+    udp: socket.socket | None,
+    say: Say,
+    started: Callable[[], None],
+) -> None:
     chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
     exposed = _exposure(loaded.config, quic=udp is not None)
     url = _url(listener, secure=exposed.tls)
@@ -132,6 +153,7 @@ async def _serve(loaded: Loaded, env: Mapping[str, str], listener: socket.socket
 
         def ready() -> None:
             stack.enter_context(files.announced(loaded.home, running))
+            started()
             gc.freeze()
             # A run makes thousands of short-lived objects and next to no cycles: look for those less often.
             gc.set_threshold(20_000, 20, 20)
