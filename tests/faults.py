@@ -205,12 +205,13 @@ async def crowd_out(d: Daemon) -> None:
 
 
 class FullDisk(apsw.VFS):
-    """SQLite's own file access, on a disk that has no room while it is `full`."""
+    """SQLite's own file access, on a disk that has no room, or another `error`, while it is `full`."""
 
     def __init__(self, below: str) -> None:
         self.below = below
         self.full = False
         self.failed = 0
+        self.error: apsw.Error = apsw.FullError("database or disk is full")
         super().__init__("full disk", below)
 
     def fill(self) -> None:
@@ -228,7 +229,7 @@ class _FileOnFullDisk(apsw.VFSFile):
     def xWrite(self, data: Any, offset: int) -> None:
         if self._disk.full:
             self._disk.failed += 1
-            raise apsw.FullError("database or disk is full")
+            raise self._disk.error
         super().xWrite(data, offset)
 
 

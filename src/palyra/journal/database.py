@@ -8,6 +8,7 @@ transaction, so cancelling one cannot wedge the store, and nothing is told to an
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -18,6 +19,7 @@ from palyra.domain.events import AnyEvent, Topic
 from palyra.domain.hands import Hands, carried
 from palyra.journal import topics
 from palyra.journal.held import NOTHING, Held, Into
+from palyra.journal.standing import STALLED_S, Standing, silent
 
 log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
@@ -53,6 +55,10 @@ class Connection(Protocol):
     def commit(self) -> None: ...
 
     def rollback(self) -> None: ...
+
+    def prove(self, number: int) -> None:
+        """Change something that means nothing, so that committing it shows that the disk takes it."""
+        ...
 
     def begin_step(self) -> None:
         """From here on, `undo_step` takes back the positions, and what was done behind `savepoint`."""
@@ -166,6 +172,7 @@ class Tx:
 class _Job:
     step: Callable[[Tx], Any]
     future: asyncio.Future[Any]
+    handed_over: float = field(default_factory=time.monotonic)
     result: Any = None
     error: BaseException | None = None
     appended: list[Appended] = field(default_factory=list)
@@ -191,8 +198,8 @@ class Database:
         # How many transactions were committed, and how many steps were in them; written by the writer thread only.
         self.commits = 0
         self.steps = 0
-        # Why something could not be written; None once an entry was. Committing nothing proves nothing.
-        self.trouble: BaseException | None = None
+        self.standing = Standing()
+        self._proving: asyncio.Future[None] | None = None
         self.on_commit: Callable[[list[Appended]], None] = lambda appended: None
         self.on_signal: Callable[[tuple[str, ...]], None] = lambda kinds: None
         self.on_touched: Callable[[tuple[Topic, ...]], None] = lambda topics: None
@@ -208,11 +215,17 @@ class Database:
     def closed(self) -> bool:
         return self._closed
 
+    @property
+    def trouble(self) -> BaseException | None:
+        """Why the last write failed, if it did."""
+        return self.standing.trouble
+
     async def close(self) -> None:
         """Finish what was handed over, then close."""
         if self._closed:
             return
         self._closed = True
+        self.standing.close()
         self._jobs.put(None)
         writer = self._writer
         if writer is not None:
@@ -234,7 +247,26 @@ class Database:
             future.set_exception(Unavailable("the journal is closed: the daemon is shutting down"))
             return future
         self._jobs.put(_Job(step, future))
+        self.standing.handed_over(self._loop)
         return future
+
+    async def write_soon(self, step: Callable[[Tx], T]) -> T:
+        """The same, but raise Unavailable if a silent disk keeps it waiting. It stays handed over, and may yet become durable."""
+        handed = self.write(step)
+        if not (await asyncio.wait([handed], timeout=STALLED_S))[0]:
+            raise Unavailable(self.standing.problem or silent(STALLED_S))
+        return handed.result()
+
+    async def problem(self) -> str:
+        """Return why nothing can be written, or nothing. If nothing was written lately, something is, to find out."""
+        if self._closed:
+            return "the journal is closed: the daemon is shutting down"
+        if not self.standing.known:
+            if self._proving is None or self._proving.done():
+                self._proving = self.write(_prove)
+            if not (await asyncio.wait([self._proving], timeout=STALLED_S))[0]:
+                return self.standing.problem or silent(STALLED_S)
+        return self.standing.problem
 
     async def read(self, query: Callable[[Tx], T]) -> T:
         """Run a query on a read-only connection."""
@@ -271,6 +303,7 @@ class Database:
         while not stop:
             batch, stop = self._gather()
             if batch:
+                self.standing.began(batch[0].handed_over)
                 self._commit(batch)
                 assert self._loop is not None
                 try:
@@ -313,8 +346,7 @@ class Database:
                 connection.commit()
             self.commits += 1
             self.steps += len(batch)
-            if self.trouble is not None and any(job.appended for job in batch):
-                self.trouble = None
+            self.standing.succeeded(proven=any(job.appended or job.step is _prove for job in batch))
         except BaseException as error:  # noqa: BLE001  every failure of the store must reach every caller of the batch
             self._fail(batch, error)
 
@@ -350,7 +382,7 @@ class Database:
     def _fail(self, batch: list[_Job], error: BaseException) -> None:
         """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
         connection, self._connection = self._connection, None
-        self.trouble = self._ours(error)
+        self.standing.failed(self._ours(error))
         if connection is not None:
             for give_up in (connection.rollback, connection.close):
                 try:
@@ -376,6 +408,8 @@ class Database:
     # --- back on the event loop ---
 
     def _settle(self, batch: list[_Job]) -> None:
+        if self.standing.trouble is not None:
+            self.standing.tell()
         if appended := [entry for job in batch for entry in job.appended]:
             _tell(self.on_commit, appended)
         for job in batch:
@@ -389,6 +423,10 @@ class Database:
                 job.future.set_exception(carried(job.error))
             else:
                 job.future.set_result(job.result)
+
+
+def _prove(tx: Tx) -> None:
+    tx.connection.prove(tx.now_ms)
 
 
 def _tell(listener: Callable[[T], None], what: T) -> None:

@@ -84,6 +84,8 @@ class Health:
         self.chain = ChainWatched(db, home / _JOURNAL)
         resources = ResourcesWatched(db, clock, home, home / _JOURNAL, sandbox.mark, watchdog)
         resources.begin()
+        # A disk that refuses or does not answer is told of at once, and not at the next look.
+        db.standing.on_trouble = lambda: watchdog.alarm(resources.refusal())
         watchdog.sources |= {
             "run": RunsWatched(db, runs, catalogue, watchdog).look,
             "approval": ApprovalsWatched(db, notices, watchdog).look,
@@ -125,6 +127,7 @@ class Health:
             workers=self._workers.checks,
             certificate=certificates.checks,
             chain=self.chain.check,
+            writable=ground.db.problem,
             watchdog=watchdog.check,
             treat=watchdog.treat,
             treatable=lambda: watchdog.treatable,

@@ -45,6 +45,8 @@ class Body:
     certificate: Callable[[], Iterable[Check]]
     # How the background check of the journal stands: how far, of how many, and what it found.
     chain: Callable[[], Check]
+    # Why nothing can be written to the journal now, or nothing.
+    writable: Callable[[], Awaitable[str]]
     watchdog: Callable[[], Check]
     # Tries the remedy of an open incident now, whatever the mode, and says what came of it.
     treat: Callable[[str], Awaitable[str]]
@@ -71,6 +73,7 @@ def looks(body: Body) -> Mapping[str, Look]:
         "workers": lambda deep: body.workers(),
         "certificate": _files(body.certificate),
         "journal": partial(_journal, body),
+        "journal's disk": partial(_writable, body),
         "journal's log": _files(partial(doctor_home.journal_log, journal)),
         "left over": _files(lambda: doctor_home.left_over(home, body.clock.now_ms())),
         "processes": _files(lambda: doctor_home.orphaned(home, body.sandbox.mark)),
@@ -185,6 +188,14 @@ async def _journal(body: Body, deep: bool) -> Sequence[Check]:
     return [body.chain()]
 
 
+async def _writable(body: Body, _: bool) -> Sequence[Check]:
+    problem = await body.writable()
+    if problem:
+        fix = "see what is wrong with the disk; what is under way waits, and goes on by itself"
+        return [Check(id="store", title="journal's disk", state="fail", detail=f"nothing can be written: {problem}", fix=fix)]
+    return [Check(id="store", title="journal's disk", state="ok", detail="can be written")]
+
+
 async def _watchdog(body: Body, _: bool) -> Sequence[Check]:
     return [body.watchdog()]
 
@@ -192,7 +203,7 @@ async def _watchdog(body: Body, _: bool) -> Sequence[Check]:
 async def _incidents(body: Body, _: bool) -> Sequence[Check]:
     treatable = set(body.treatable())
     found = []
-    for each in await body.incidents.opened():
+    for each in await body.incidents.current():
         tried = f"; tried: {', '.join(one.remedy for one in each.tried)}" if each.tried else ""
         found.append(
             Check(

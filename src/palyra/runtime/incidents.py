@@ -30,6 +30,28 @@ class Incidents:
         self._notices = notices
         self._redactor = redactor
         self._clock = clock
+        # What cannot be recorded now, by key: told all the same to whoever asks.
+        self._in_mind: dict[str, Incident] = {}
+
+    @property
+    def unrecorded(self) -> int:
+        return len(self._in_mind)
+
+    def keep_in_mind(self, domain: Domain, key: str, summary: str, *, severity: Severity = "warning", fix: str = "") -> None:
+        """Show an incident that the journal does not take now, until it is recorded or over."""
+        if key in self._in_mind:
+            return
+        summary = self._redactor.redact(summary)
+        opened_ms, incident_id = self._clock.now_ms(), self._clock.new_id()
+        self._in_mind[key] = Incident(
+            incident_id=incident_id, key=key, domain=domain, severity=severity, summary=summary, fix=fix, opened_ms=opened_ms
+        )
+        self._notices.show(key, "incident", _text(summary, fix), LINK)
+
+    def forget(self, key: str) -> None:
+        """It is recorded now, or over."""
+        if self._in_mind.pop(key, None) is not None:
+            self._notices.show_no_more(key)
 
     def opening(
         self,
@@ -70,7 +92,7 @@ class Incidents:
         told: "tuple[NoticeAbout, str, str, str, str] | None" = None,
     ) -> Incident | None:
         """Open one, unless one is open for this key: then None. `key` names what is wrong: `run:ID`, `disk`."""
-        return await self._db.write(self.opening(domain, key, summary, severity=severity, fix=fix, told=told))
+        return await self._db.write_soon(self.opening(domain, key, summary, severity=severity, fix=fix, told=told))
 
     async def close(self, key: str, outcome: str) -> Incident | None:
         """Close the one that is open for this key, if there is one."""
@@ -79,12 +101,12 @@ class Incidents:
             found = incidents.find_open(tx, key)
             return incidents.close(tx, found.incident_id, self._redactor.redact(outcome)) if found else None
 
-        return await self._db.write(step)
+        return await self._db.write_soon(step)
 
     async def begin(self, incident: Incident, remedy: str) -> Incident:
         """Record that a remedy is about to be tried. Durable when this returns."""
         event = IncidentTried(incident_id=incident.incident_id, remedy=remedy, result="begun")
-        return await self._db.write(partial(incidents.tried, event=event))
+        return await self._db.write_soon(partial(incidents.tried, event=event))
 
     async def settle(self, incident: Incident, remedy: str, *, worked: bool, detail: str = "") -> Incident:
         """Record how the remedy went."""
@@ -94,7 +116,7 @@ class Incidents:
             result="done" if worked else "failed",
             detail=self._redactor.redact(detail),
         )
-        return await self._db.write(partial(incidents.tried, event=event))
+        return await self._db.write_soon(partial(incidents.tried, event=event))
 
     async def escalate(self, incident: Incident, why: str) -> Incident:
         """Nothing more is tried: it is worse than it was, and the owner is told, once more and for the last time."""
@@ -108,17 +130,26 @@ class Incidents:
             tell(tx)
             return incidents.tried(tx, event)
 
-        return await self._db.write(step)
+        return await self._db.write_soon(step)
 
     async def opened(self) -> list[Incident]:
+        """Those that are recorded and not over."""
         return await self._db.read(incidents.opened)
 
+    async def current(self) -> list[Incident]:
+        """Those that are not over, also where they cannot be recorded now."""
+        return [*self._in_mind.values(), *(each for each in await self.opened() if each.key not in self._in_mind)]
+
     async def get(self, incident_id: str) -> Incident:
+        for incident in self._in_mind.values():
+            if incident.incident_id == incident_id:
+                return incident
         return await self._db.read(lambda tx: incidents.get(tx, incident_id))
 
     async def listing(self, *, is_open: bool | None = None, before: str = "", limit: int = 100) -> IncidentList:
         found = await self._db.read(lambda tx: incidents.listing(tx, is_open=is_open, before=before or "~", limit=limit))
-        return IncidentList(found)
+        shown = [] if before or is_open is False else list(self._in_mind.values())
+        return IncidentList([*shown, *found][:limit])
 
 
 def _text(summary: str, fix: str) -> str:

@@ -34,6 +34,19 @@ class Notices:
         self._hub = hub
         self._redactor = redactor
         self._clock = clock
+        # What cannot be recorded now, by a key of whoever wants it shown.
+        self._shown: dict[str, Notice] = {}
+
+    def show(self, key: str, about: NoticeAbout, text: str, link: str) -> None:
+        """Show the owner something that the journal does not take now, until `show_no_more`. It is not told to channels."""
+        told = self._redactor.redact(text)[:LONGEST_TEXT]
+        now_ms, notice_id = self._clock.now_ms(), self._clock.new_id()
+        self._shown[key] = Notice(notice_id=notice_id, about=about, key=key, text=told, link=link, created_ms=now_ms)
+        self._hub.changed(("incidents",))
+
+    def show_no_more(self, key: str) -> None:
+        if self._shown.pop(key, None) is not None:
+            self._hub.changed(("incidents",))
 
     def telling(self, about: NoticeAbout, key: str, text: str, link: str = "", *, to: str = OWNER) -> Callable[[Tx], bool]:
         """The step that tells it, for whoever has a step of its own to do it in; gives whether it was told now."""
@@ -54,7 +67,11 @@ class Notices:
             found = notices.listing(tx, principal, unread=unread, before=behind, limit=limit)
             return NoticeList(notices=found, unread=notices.unread(tx, principal))
 
-        return await self._db.read(query)
+        found = await self._db.read(query)
+        if principal != OWNER or before or unread is False or not self._shown:
+            return found
+        shown = list(self._shown.values())
+        return NoticeList(notices=[*shown, *found.notices][:limit], unread=found.unread + len(shown))
 
     async def read(self, principal: str, notice_id: str = "") -> int:
         """Mark one as read, or all of them; how many were unread."""

@@ -10,10 +10,15 @@ NAME = "reserve"
 BYTES = 8 << 20
 
 
+def kept(home: Path) -> bool:
+    path = home / NAME
+    return path.exists() and path.stat().st_size == BYTES
+
+
 def keep(home: Path) -> None:
     """Raises OSError where there is no room for it."""
     path = home / NAME
-    if path.exists() and path.stat().st_size == BYTES:
+    if kept(home):
         return
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

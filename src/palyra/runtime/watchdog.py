@@ -106,6 +106,7 @@ class Watchdog:
         self._unrecorded: dict[str, tuple[Finding, int]] = {}
         self._looking = asyncio.Lock()
         self._timer: asyncio.Task[None] | None = None
+        self._alarmed: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         if (self._timer is None or self._timer.done()) and self.settings.mode != "disabled":
@@ -123,6 +124,8 @@ class Watchdog:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._alarmed is not None:
+            self._alarmed.cancel()
 
     async def _run(self) -> None:
         while self.settings.mode != "disabled":
@@ -148,6 +151,28 @@ class Watchdog:
             if await self._examine(Moment(now_ms, passed_ms), treat=self.settings.mode == "auto"):
                 await self._examine(Moment(now_ms, 0), treat=False)
 
+    def alarm(self, finding: Finding | None) -> None:
+        """Open an incident for this at once, in memory if the journal does not take it, and look at everything soon."""
+        if finding is None or self.settings.mode == "disabled" or self._timer is None:
+            return
+        self._unrecorded.setdefault(finding.key, (finding, 0))
+        self._in_mind(finding)
+        self._alarmed = asyncio.create_task(self._look_now())
+
+    async def _look_now(self) -> None:
+        try:
+            await self.look()
+        except PalyraError as error:
+            log.warning("what is wrong could not be looked at: %s", error.message)
+
+    def _in_mind(self, finding: Finding) -> None:
+        self._incidents.keep_in_mind(finding.domain, finding.key, finding.summary, severity=finding.severity, fix=finding.fix)
+
+    def _recorded(self, key: str) -> None:
+        """The journal has this now."""
+        self._unrecorded.pop(key, None)
+        self._incidents.forget(key)
+
     async def _examine(self, moment: Moment, *, treat: bool) -> bool:
         """Whether anything was treated."""
         seeing, found = set(), dict[str, Finding]()
@@ -169,6 +194,8 @@ class Watchdog:
         for finding in found.values():
             with _later(finding.key):
                 its = opened.get(finding.key) or await self._open(finding, treat=treat)
+                if its is not None:
+                    self._recorded(finding.key)
                 if treat and its is not None:
                     treated |= await self._treat(its, finding, moment)
         return treated
@@ -198,6 +225,7 @@ class Watchdog:
         if not tries:
             log.error("%s; it cannot be recorded: %s", finding.summary, error.message)
         self._unrecorded[finding.key] = finding, tries + 1
+        self._in_mind(finding)
         if not treat or not finding.remedies or tries >= finding.tries:
             return
         remedy = finding.remedies[0]
@@ -209,7 +237,7 @@ class Watchdog:
         incident = await self._incidents.open(
             finding.domain, finding.key, finding.summary, severity=finding.severity, fix=finding.fix, told=finding.told
         )
-        del self._unrecorded[finding.key]
+        self._recorded(finding.key)
         if incident is not None:
             incident = await self._incidents.begin(incident, remedy.name)
             await self._incidents.settle(incident, remedy.name, worked=worked, detail=f"{said} (before this could be recorded)")
@@ -226,13 +254,12 @@ class Watchdog:
                 await self._incidents.close(key, "it was over before it could be recorded")
             except Unavailable:
                 return
-            del self._unrecorded[key]
+            self._recorded(key)
 
     # --- mending ------------------------------------------------------------------------------------------------------
 
     async def _treat(self, incident: Incident, finding: Finding, moment: Moment) -> bool:
         """Try the next remedy if one is due; whether one was tried."""
-        self._unrecorded.pop(finding.key, None)
         if not finding.remedies or not finding.certain or any(each.remedy == ESCALATED for each in incident.tried):
             return False
         last = incident.tried[-1] if incident.tried else None

@@ -40,37 +40,53 @@ class ResourcesWatched:
             log.warning("the mark of this daemon's processes could not be kept: %s", error)
 
     async def look(self, moment: Moment) -> Sequence[Finding]:
-        trouble = self._db.trouble
-        self._full |= trouble is not None and "disk is full" in str(trouble)
-        found = await everyday.do(self._look, self._watchdog.settings, moment.now_ms)
-        if self._full or trouble is not None:
-            # First: without room nothing can be recorded of the others.
-            found.insert(0, self._refused(trouble))
-        return found
+        refused, found = self.refusal(), list[Finding]()
+        if not self._silent:
+            # Nothing of this can be looked at while the disk does not answer.
+            found = await everyday.do(self._look, self._watchdog.settings, moment.now_ms)
+            refused = self.refusal()
+        # First: without room nothing can be recorded of the others.
+        return found if refused is None else [refused, *found]
+
+    @property
+    def _silent(self) -> bool:
+        return self._db.trouble is None and bool(self._db.standing.problem)
+
+    def refusal(self) -> Finding | None:
+        """What is wrong with the journal's disk, if it refuses or does not answer."""
+        problem = self._db.standing.problem
+        self._full |= self._db.trouble is not None and "disk is full" in problem
+        return self._refused(problem) if self._full or problem else None
 
     def _look(self, settings: Healing, now_ms: int) -> list[Finding]:
         return [*self._room(settings), *self._log(settings), *self._left(now_ms), *self._orphans()]
 
     # --- room ---------------------------------------------------------------------------------------------------------
 
-    def _refused(self, trouble: BaseException | None) -> Finding:
-        """The store said no to the last that was written. A full disk is not over because what was set aside is used up."""
+    def _refused(self, problem: str) -> Finding:
+        """The store said no to the last that was written, or says nothing.
+
+        A full disk is not over because what was set aside is used up.
+        """
         full = self._full
         return Finding(
             key="resource:full" if full else "resource:store",
             domain="resource" if full else "journal",
-            summary=f"the journal cannot be written: {trouble or 'the disk was full, and has hardly any room'}",
+            summary=f"the journal cannot be written: {problem or 'the disk was full, and has hardly any room'}",
             severity="critical",
             fix="make room where the home folder lies: what is under way waits, and goes on by itself"
             if full
             else "see what is wrong with the disk",
-            remedies=(self._make_room(),),
+            # What does not answer is not asked for more.
+            remedies=() if self._silent else (self._make_room(),),
         )
 
     def _room(self, settings: Healing) -> list[Finding]:
         left = free(str(self._home))
         if left >= settings.free_bytes:
-            self._full &= self._db.trouble is not None
+            # What was given back makes room only for a while: the disk is well when that could be set aside again.
+            missing = 0 if reserve.kept(self._home) else reserve.BYTES
+            self._full &= self._db.trouble is not None or left < settings.free_bytes + missing
             if settings.mode == "auto" and left >= settings.free_bytes + reserve.BYTES:
                 self._set_aside()
             return []

@@ -1,5 +1,6 @@
 """What the daemon says about itself: health, status, models, tools, metrics, and the page at its address."""
 
+import asyncio
 from base64 import b64encode
 from hashlib import sha256
 from typing import Literal
@@ -11,6 +12,8 @@ from palyra.domain.tools import ToolSpec
 from palyra.journal import incidents, notices, tape
 from palyra.journal.database import Tx
 from palyra.transports.http.calls import HTML, METRICS, Answer, Call, Nothing, Parts, ok
+
+_LONGEST_READ_S = 3.0
 
 
 class Health(Struct, frozen=True):
@@ -66,10 +69,14 @@ async def healthz(call: Call[Nothing, Nothing]) -> Answer:
 
 async def readyz(call: Call[Nothing, Nothing]) -> Answer:
     try:
-        await call.parts.db.read(tape.last_position)
+        async with asyncio.timeout(_LONGEST_READ_S):
+            await call.parts.db.read(tape.last_position)
+        problem = await call.parts.db.problem()
     except PalyraError as error:
-        return ok(Ready("unavailable", error.message), 503)
-    return ok(Ready("ready"))
+        problem = error.message
+    except TimeoutError:
+        problem = f"the journal could not be read within {_LONGEST_READ_S:g} s"
+    return ok(Ready("unavailable", problem), 503) if problem else ok(Ready("ready"))
 
 
 async def metrics(call: Call[Nothing, Nothing]) -> Answer:
@@ -96,7 +103,7 @@ async def status(call: Call[Nothing, Nothing]) -> Answer:
             runs_working=parts.runs.working,
             watchers=parts.hub.watchers,
             entries=entries,
-            incidents=wrong,
+            incidents=wrong + parts.incidents.unrecorded,
             unread=unread,
             notes=parts.notes if call.token.scope != "client" else (),
             started_ms=parts.started_ms,
