@@ -809,6 +809,7 @@ export interface RunRow {
   started_ms?: number;
   ended_ms?: number;
   heartbeat_ms?: number;
+  recorded?: boolean;
 }
 
 export interface RunStarted {
@@ -1055,6 +1056,7 @@ export interface Status {
 
 export interface Stopped {
   cancelled: (string)[];
+  recorded?: boolean;
 }
 
 export interface Subject {

@@ -2157,6 +2157,7 @@ export interface RunRow {
   started_ms?: number;
   ended_ms?: number;
   heartbeat_ms?: number;
+  recorded?: boolean;
 }
 
 export interface RunStarted {
@@ -2583,6 +2584,7 @@ export interface Status {
 
 export interface Stopped {
   cancelled: (string)[];
+  recorded?: boolean;
 }
 
 export interface StoredFile {

@@ -59,6 +59,7 @@ class Undone(Struct, frozen=True):
 
 class Cancelled(Struct, frozen=True):
     cancelled: tuple[str, ...]
+    recorded: bool = True
 
 
 class Model(Struct, frozen=True):

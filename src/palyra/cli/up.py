@@ -125,6 +125,8 @@ def stop(state: State, daemon: bool) -> None:
     else:
         count = len(stopped.cancelled)
         state.out.line(f"stopped {count} run{'' if count == 1 else 's'}" if count else "nothing was running")
+        if not stopped.recorded:
+            state.out.line("not recorded yet: the journal's disk is slow or refuses; `palyra doctor` says more")
 
 
 @command("status", help="What the daemon is and does now.")

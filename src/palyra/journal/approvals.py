@@ -1,5 +1,6 @@
 """Approvals and the grants they leave behind. A row says where on the tape the request stands; the tape says the rest."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ from msgspec import Struct
 from palyra.domain import events
 from palyra.domain.errors import Forbidden, NotFound
 from palyra.domain.events import ApprovalRequested, ApprovalResolved
-from palyra.domain.ids import OWNER, ApprovalId
+from palyra.domain.ids import OWNER, ApprovalId, CallId
 from palyra.domain.labels import Label
 from palyra.domain.tools import Subject
 from palyra.domain.verdicts import Grant, Origin
@@ -99,6 +100,18 @@ def settle(tx: Tx, resolution: ApprovalResolved, position: int) -> None:
         children.answered(tx, str(row[0]), resolution)
 
 
+def withdraw(tx: Tx, withdrawn: Sequence[tuple[ApprovalResolved, int]]) -> None:
+    """Settle many that are nobody's question any more, each with the position that says so. None of them is a subagent's."""
+    tx.many(
+        """UPDATE approvals SET decision = :decision, resolved_position = :position, resolved_ms = :now
+        WHERE approval_id = :approval_id""",
+        [
+            {"decision": each.decision, "position": position, "now": tx.now_ms, "approval_id": each.approval_id}
+            for each, position in withdrawn
+        ],
+    )
+
+
 def find(tx: Tx, approval_id: str) -> Approval | None:
     row = tx.one(f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.approval_id = :approval_id", approval_id=approval_id)
     return _approval(row) if row else None
@@ -133,6 +146,19 @@ def hand_on(tx: Tx, approval_id: str, principal: str) -> None:
 def pending_of_run(tx: Tx, run_id: str) -> list[Approval]:
     rows = tx.all(f"SELECT {_COLUMNS} FROM {_FROM} WHERE a.run_id = :run_id AND a.decision = ''", run_id=run_id)
     return [_approval(row) for row in rows]
+
+
+def pending_of_runs(tx: Tx, run_ids: Sequence[str]) -> dict[str, list[tuple[ApprovalId, CallId]]]:
+    """What each of many runs waits for, as (approval, call)."""
+    rows = tx.all(
+        """SELECT a.run_id, a.approval_id, a.call_id FROM json_each(:ids) i
+            JOIN approvals a ON a.run_id = i.value WHERE a.decision = ''""",
+        ids=msgspec.json.encode(run_ids).decode(),
+    )
+    found: dict[str, list[tuple[ApprovalId, CallId]]] = {}
+    for run_id, approval_id, call_id in rows:
+        found.setdefault(run_id, []).append((approval_id, call_id))
+    return found
 
 
 def ending_with(tx: Tx, end: str) -> list[Approval]:

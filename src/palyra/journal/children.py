@@ -3,8 +3,10 @@
 The rule: a call has one subagent at most, and its result reaches the call once.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from palyra.domain import events, run_state
@@ -179,20 +181,33 @@ def _count(used: dict[str, int], event: events.AnyEvent) -> None:
             pass
 
 
-def unfinished_calls(tx: Tx, run_id: str) -> list[CallId]:
-    """The calls of a run that began and have no result."""
-    begun: dict[CallId, None] = {}
-    for kind, body in tx.all(
-        """SELECT kind, body FROM entries WHERE run_id = :run_id AND run_id <> ''
-            AND kind IN ('tool.started', 'tool.finished', 'tool.undone') ORDER BY seq""",
-        run_id=run_id,
+def unfinished_calls(tx: Tx, run_ids: Sequence[str]) -> dict[str, list[CallId]]:
+    """The calls of runs that began and have no result, by run."""
+    begun: dict[tuple[str, CallId], None] = {}
+    for run_id, kind, body in tx.all(
+        """SELECT e.run_id, e.kind, e.body FROM json_each(:ids) i JOIN entries e ON e.run_id = i.value
+            WHERE e.run_id <> '' AND e.kind IN ('tool.started', 'tool.finished', 'tool.undone') ORDER BY e.run_id, e.seq""",
+        ids=msgspec.json.encode(run_ids).decode(),
     ):
         call_id = getattr(events.decode(body), "call_id", CallId(""))
         if kind == "tool.started":
-            begun[call_id] = None
+            begun[run_id, call_id] = None
         else:
-            begun.pop(call_id, None)
-    return list(begun)
+            begun.pop((run_id, call_id), None)
+    found: dict[str, list[CallId]] = {}
+    for run_id, call_id in begun:
+        found.setdefault(run_id, []).append(call_id)
+    return found
+
+
+def related(tx: Tx, run_ids: Sequence[str]) -> set[str]:
+    """Those of these runs that work for another one, or have others work for them."""
+    rows = tx.all(
+        """SELECT i.value FROM json_each(:ids) i WHERE EXISTS (SELECT 1 FROM children c WHERE c.run_id = i.value)
+            OR EXISTS (SELECT 1 FROM children c WHERE c.parent_run_id = i.value)""",
+        ids=msgspec.json.encode(run_ids).decode(),
+    )
+    return {str(run_id) for (run_id,) in rows}
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------

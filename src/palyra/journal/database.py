@@ -153,7 +153,7 @@ class Tx:
         if self._mark != NOTHING:
             held.flush(self._mark)
             self._mark = NOTHING
-        own = bool(held.entries or held.usage)
+        own = bool(held)
         if (changes or own) and not self._saved:
             self.connection.savepoint()
             self._saved = True
@@ -236,6 +236,10 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def now_ms(self) -> int:
+        """What an entry would be stamped with now."""
+        return self._clock()
 
     def write(self, step: Callable[[Tx], T]) -> asyncio.Future[T]:
         """Run a step and make it durable. Steps commit in the order of these calls; awaiting is only a barrier."""

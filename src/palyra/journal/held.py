@@ -34,8 +34,17 @@ USAGE = Into(
 )  # fmt: skip
 
 
+# Where a run has got to.
+MOVES = """UPDATE runs SET state = :state, reason = :reason, heartbeat_ms = :now,
+        started_ms = CASE WHEN started_ms = 0 AND :active THEN :now ELSE started_ms END,
+        ended_ms = CASE WHEN :ended THEN :now ELSE ended_ms END
+    WHERE run_id = :run_id"""
+
+
 class Inserts(Protocol):
     def insert(self, into: Into, rows: Sequence[tuple[Any, ...]]) -> None: ...
+
+    def many(self, sql: str, rows: Sequence[dict[str, Any]]) -> None: ...
 
 
 class Mark(NamedTuple):
@@ -43,42 +52,49 @@ class Mark(NamedTuple):
 
     entries: int
     usage: int
+    moves: int
 
 
-NOTHING = Mark(0, 0)
+NOTHING = Mark(0, 0, 0)
 
 
 class Held:
     """The rows of one connection's current transaction. Rows are tuples in the order of their columns."""
 
-    __slots__ = ("_connection", "entries", "heads", "states", "usage")
+    __slots__ = ("_connection", "entries", "heads", "moves", "states", "usage")
 
     def __init__(self, connection: Inserts) -> None:
         self._connection = connection
         self.entries: list[tuple[Any, ...]] = []
         self.usage: list[tuple[Any, ...]] = []
+        self.moves: list[dict[str, Any]] = []
         # The head of a tape, as (seq, hash), and of a run its (state, reason): as they are with what is held.
         self.heads: dict[str, tuple[int, bytes]] = {}
         self.states: dict[str, tuple[Any, str]] = {}
 
     @property
     def mark(self) -> Mark:
-        return Mark(len(self.entries), len(self.usage))
+        return Mark(len(self.entries), len(self.usage), len(self.moves))
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.usage or self.moves)
 
     def flush(self, upto: Mark | None = None) -> None:
         """Put what is held into the store, or only what was held at a mark."""
         mark = upto or self.mark
-        entries, usage = self.entries[: mark.entries], self.usage[: mark.usage]
-        del self.entries[: mark.entries], self.usage[: mark.usage]
+        entries, usage, moves = self.entries[: mark.entries], self.usage[: mark.usage], self.moves[: mark.moves]
+        del self.entries[: mark.entries], self.usage[: mark.usage], self.moves[: mark.moves]
         if entries:
             self._connection.insert(ENTRIES, entries)
             self._connection.insert(HEADS, list({row[1]: (row[1], row[2], row[8]) for row in entries}.values()))
         if usage:
             self._connection.insert(USAGE, usage)
+        if moves:
+            self._connection.many(MOVES, moves)
 
     def drop(self, mark: Mark) -> None:
         """Forget what a step had held that failed, and everything that it may have moved."""
-        del self.entries[mark.entries :], self.usage[mark.usage :]
+        del self.entries[mark.entries :], self.usage[mark.usage :], self.moves[mark.moves :]
         self.forget()
 
     def forget(self) -> None:

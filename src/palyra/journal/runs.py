@@ -19,7 +19,11 @@ _COLUMNS = "run_id, session_id, principal, origin, state, reason, created_ms, st
 
 
 class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`reason` says what a waiting run waits for, and why a failed or cancelled one ended."""
+    """`reason` says what a waiting run waits for, and why a failed or cancelled one ended.
+
+    `recorded` is False in the answer to a cancel that the journal could not take in time: the run's work is broken off, and its
+    end is recorded as soon as that is possible.
+    """
 
     run_id: RunId
     session_id: SessionId
@@ -31,10 +35,14 @@ class RunRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     started_ms: int = 0
     ended_ms: int = 0
     heartbeat_ms: int = 0
+    recorded: bool = True
+
+
+_FIELDS = _COLUMNS.split(", ")
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    return RunRow(**dict(zip(RunRow.__struct_fields__, row, strict=True)))
+    return RunRow(**dict(zip(_FIELDS, row, strict=True)))
 
 
 def find(tx: Tx, run_id: str) -> RunRow | None:

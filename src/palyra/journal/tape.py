@@ -54,6 +54,20 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
     return appended
 
 
+def expect(tx: Tx, found: Sequence[tuple[str, str]]) -> None:
+    """Read where many (tape, run) stand in one question, before something is appended to each of them."""
+    held = tx.held
+    assert held is not None, "only a step can append"
+    unknown = [pair for pair in found if pair[0] not in held.heads or pair[1] not in held.states]
+    rows = tx.all(
+        """SELECT t.tape, r.run_id, t.head_seq, t.head_hash, r.state, r.reason FROM json_each(:found) f
+            JOIN runs r ON r.run_id = f.value JOIN tapes t ON t.tape = r.session_id""",
+        found=msgspec.json.encode([run_id for _, run_id in unknown]).decode(),
+    )
+    for tape, run_id, seq, digest, state, reason in rows:
+        held.remember(tape, (seq, digest), run_id, (state, reason))
+
+
 def _head(tx: Tx, held: Held, tape: str, run_id: str) -> tuple[tuple[int, bytes], tuple[RunState, str] | None]:
     """Where a tape ends, and the state and reason of a run, if there is one."""
     head, state = held.heads.get(tape), held.states.get(run_id)
@@ -111,17 +125,16 @@ def _move_run(
             now=now,
         )
     if state != before and before is not None:
-        tx.run(
-            """UPDATE runs SET state = :state, reason = :reason, heartbeat_ms = :now,
-                started_ms = CASE WHEN started_ms = 0 AND :active THEN :now ELSE started_ms END,
-                ended_ms = CASE WHEN :ended THEN :now ELSE ended_ms END
-            WHERE run_id = :run_id""",
-            run_id=run_id,
-            state=state,
-            reason=reason,
-            now=now,
-            active=state in ACTIVE,
-            ended=state in TERMINAL,
+        assert tx.held is not None
+        tx.held.moves.append(
+            {
+                "run_id": run_id,
+                "state": state,
+                "reason": reason,
+                "now": now,
+                "active": state in ACTIVE,
+                "ended": state in TERMINAL,
+            }
         )
     # The row keeps its reason as long as it keeps its state.
     if was is not None and state == before:

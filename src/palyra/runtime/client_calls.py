@@ -17,8 +17,8 @@ from palyra.journal import runs, tape, tasks, workspace
 from palyra.journal.database import Tx
 from palyra.journal.runs import RunRow
 from palyra.journal.tasks import Task
+from palyra.runtime.ending import end
 from palyra.runtime.handing_over import ABSENT, LONGEST_MS
-from palyra.runtime.runs import end
 from palyra.runtime.tasks import Step, Tasks
 from palyra.runtime.tool_flow import LARGE_RESULT, summary
 

@@ -3,6 +3,7 @@
 A run belongs to the daemon, not to a connection: submitting is one durable step, and watching is reading on from a cursor.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from palyra.domain import ids, run_state
 from palyra.domain.conversation import Conversation
-from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
 from palyra.domain.events import (
     AnyEvent,
     ApprovalRequested,
@@ -38,6 +39,7 @@ from palyra.domain.verdicts import Origin
 from palyra.journal import runs, sessions, tape, workspace
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow, SubmissionRow
+from palyra.runtime import stopping
 from palyra.runtime.answers import Answers
 from palyra.runtime.attachments import Attaching
 from palyra.runtime.clock import Clock
@@ -95,7 +97,13 @@ PLAIN = Said()
 
 
 class Stopped(Struct, frozen=True):
+    """`cancelled`: the runs whose work was broken off. `recorded`: whether their ends are on their tapes by now.
+
+    If not, the disk is slow or refuses; they are recorded as soon as it takes them.
+    """
+
     cancelled: tuple[str, ...]
+    recorded: bool = True
 
 
 class Gateway:
@@ -314,14 +322,27 @@ class Gateway:
         return await self._db.read(lambda tx: runs.get(tx, run_id, principal))
 
     async def cancel(self, principal: str, run_id: str, reason: str = "cancelled by the user") -> RunRow:
-        """End a run in whatever state it is. Cancelling a run that has ended gives the run as it is."""
-        return await self._runs.cancel(await self.run(principal, run_id), self._redactor.redact(reason))
+        """End a run in whatever state it is. Cancelling a run that has ended gives the run as it is.
+
+        What the run does is broken off first, whatever the disk does; the answer says whether its end is recorded.
+        """
+        ids.check(run_id, "run_id")
+        reason = self._redactor.redact(reason)
+        struck = self._runs.stopping.strikes(principal, run_id, reason)
+        try:
+            async with asyncio.timeout(stopping.ANSWER_S if struck else None):
+                run = await self.run(principal, run_id)
+        except TimeoutError:
+            raise Unavailable("the run's work is broken off; its end is recorded when the journal answers again") from None
+        return await self._runs.stopping.cancel_soon(run, reason)
 
     async def stop(self, principal: str, reason: str = "STOP") -> Stopped:
-        """Cancel everything a principal has running or waiting. A control command: no model sees it."""
-        unfinished = await self._db.read(lambda tx: runs.unfinished_of_principal(tx, principal))
-        ended = await self._runs.cancel_all(unfinished, reason)
-        return Stopped(tuple(run.run_id for run in ended))
+        """Cancel everything a principal has running or waiting. A control command: no model sees it.
+
+        What works is broken off first; what can be recorded in time is recorded when this returns, and the rest afterwards.
+        """
+        cancelled, recorded = await self._runs.stopping.stop(principal, reason)
+        return Stopped(tuple(cancelled), recorded)
 
 
 def commissioned(

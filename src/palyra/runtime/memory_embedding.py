@@ -48,6 +48,7 @@ class Embedding:
         self._lull = lull or Lull()
         self._quiet_s = quiet_s
         self._quiet: asyncio.TimerHandle | None = None
+        self._said_at = 0.0
         self._due = False
         self._asking: set[asyncio.Task[list[bytes]]] = set()
         # Held here because this task is what lets go of them when nobody has searched for a while.
@@ -95,9 +96,19 @@ class Embedding:
 
     def said(self, run_id: str = "") -> None:
         """A run ended: something was said. It is looked at when nothing has been for a while."""
-        if self._quiet is not None:
-            self._quiet.cancel()
-        self._quiet = asyncio.get_running_loop().call_later(self._quiet_s, self.look_at_said)
+        loop = asyncio.get_running_loop()
+        self._said_at = loop.time()
+        if self._quiet is None:
+            self._quiet = loop.call_later(self._quiet_s, self._when_quiet)
+
+    def _when_quiet(self) -> None:
+        """One timer for all: ending a thousand runs at once must not set a thousand."""
+        loop, self._quiet = asyncio.get_running_loop(), None
+        left = self._said_at + self._quiet_s - loop.time()
+        if left > 0:
+            self._quiet = loop.call_later(left, self._when_quiet)
+        else:
+            self.look_at_said()
 
     def look_at_said(self) -> None:
         """Index what was said and give it vectors, now."""

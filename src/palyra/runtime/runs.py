@@ -8,14 +8,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from palyra.domain import conversation, run_state
 from palyra.domain.conversation import AskModel, Decide, Finish, GiveUp, Perform, RunProgress, Settle, Wait
 from palyra.domain.errors import IllegalTransition, PalyraError, Unavailable
 from palyra.domain.events import (
     AnswerRefused,
-    ApprovalResolved,
     RunCancelled,
     RunCompleted,
     RunFailed,
@@ -25,26 +24,28 @@ from palyra.domain.events import (
 )
 from palyra.domain.ids import RunId
 from palyra.domain.tools import Outcome
-from palyra.journal import approvals, children, runs, tape
+from palyra.journal import runs, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.journal.runs import RunRow
 from palyra.runtime import vitals, wishes
+from palyra.runtime.ending import end
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.lull import Lull
 from palyra.runtime.model_turns import ModelTurns
+from palyra.runtime.stopping import Job, Stopping
 from palyra.runtime.tool_flow import ToolFlow
 from palyra.runtime.vitals import Vital
 from palyra.runtime.wishes import Fit, Misfit
 from palyra.runtime.working import RunEnded, Working
 
 log = logging.getLogger("palyra.runs")
+T = TypeVar("T")
 
 HEARTBEAT_S = 5.0
 # How long to wait before trying again when the store refuses.
 RETRY_S = 5.0
-# How long a cancelled run's task may take to end before the cancel is recorded without it.
-_GRACE_S = 0.2
 _SHUTDOWN_GRACE_S = 10.0
+_MAILBOXES_AT_ONCE = 200
 _BEGINNINGS = ("run.started", "run.resumed")
 _ENDS = ("run.completed", "run.failed", "run.cancelled")
 
@@ -54,22 +55,6 @@ _BUDGETS = {
     "time_budget": "its active time is used up: raise budgets.active_minutes, or send another message to go on",
 }
 _MISFIT = "the model's answer has not the form that was asked for, also when asked again: ask for less, or ask another model"
-
-
-class _Job:
-    """A run's task, and why it is being ended, if it is."""
-
-    def __init__(self, session_id: str) -> None:
-        self.session_id = session_id
-        self.task: asyncio.Task[None] | None = None
-        self.working: Working | None = None
-        self.cancel_reason = ""
-
-    def cancel(self, reason: str) -> None:
-        """Once: a second blow would hit the task while it records the first."""
-        if not self.cancel_reason and self.task is not None:
-            self.cancel_reason = reason
-            self.task.cancel()
 
 
 class Runs:
@@ -92,8 +77,9 @@ class Runs:
         self._model_turns = model_turns
         self._tool_flow = tool_flow
         self._lull = lull or Lull()
-        self._jobs: dict[str, _Job] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._jobs: dict[str, Job] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.stopping = Stopping(db, self._jobs, self._spawn)
         # Told of each run that has ended: what was open for its sake can be closed.
         self.on_end: list[Callable[[str], None]] = []
         self._heart: asyncio.Task[None] | None = None
@@ -117,16 +103,19 @@ class Runs:
 
     def on_commit(self, appended: Sequence[Appended]) -> None:
         """The only place that sets runs to work: what the tape says, happens."""
+        mailboxes: dict[str, None] = {}
         for entry in appended:
             if entry.kind in _BEGINNINGS:
-                self._start(entry.tape, RunId(entry.run_id))
-            elif entry.kind in _ENDS:
-                self._ended(entry)
+                self._start(entry.tape, RunId(entry.run_id), entry.principal)
+            elif entry.kind in _ENDS and self._ended(entry):
+                mailboxes[entry.tape] = None
+        if mailboxes:
+            self._spawn(self._begin_next(list(mailboxes)))
 
-    def _start(self, session_id: str, run_id: RunId) -> None:
+    def _start(self, session_id: str, run_id: RunId, principal: str) -> None:
         if run_id in self._jobs or self._closing:
             return
-        job = self._jobs[run_id] = _Job(session_id)
+        job = self._jobs[run_id] = Job(session_id, principal)
         self._lull.begun()
         job.task = self._spawn(self._work(job, session_id, run_id))
         # A task that is cancelled before its first step never gets to leave by itself.
@@ -134,30 +123,30 @@ class Runs:
         if self._heart is None or self._heart.done():
             self._heart = asyncio.create_task(self._keep_beating())
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _ended(self, entry: Appended) -> None:
+    def _ended(self, entry: Appended) -> bool:
+        """Whether somebody may be next in its mailbox."""
         for tell in self.on_end:
             tell(entry.run_id)
         job = self._jobs.get(entry.run_id)
         if job is not None and entry.kind == "run.cancelled":
             job.cancel("cancelled")
         live = self._lives.peek(entry.tape)
-        if live is None or any(run.state == "accepted" for run in live.conversation.runs.values()):
-            self._spawn(self._begin_next(entry.tape))
+        return live is None or any(run.state == "accepted" for run in live.conversation.runs.values())
 
-    async def _begin_next(self, session_id: str) -> None:
-        """Begin the oldest run of a mailbox, unless one is active."""
-        while not self._closing:
+    async def _begin_next(self, session_ids: list[str]) -> None:
+        """Begin the oldest run of each mailbox, unless one is active. Many at a time, but never so many that others wait."""
+        while session_ids and not self._closing:
             try:
-                await self._db.write(partial(begin_next, session_id=session_id))
-                return
+                await self._db.write(partial(_begin_each, session_ids=session_ids[:_MAILBOXES_AT_ONCE]))
+                del session_ids[:_MAILBOXES_AT_ONCE]
             except Unavailable as error:
-                log.error("the mailbox of session %s waits: %s", session_id, error.message)
+                log.error("the mailbox of session %s waits: %s", session_ids[0], error.message)
                 await asyncio.sleep(RETRY_S)
 
     # --- keeping still ------------------------------------------------------------------------------------------------
@@ -183,13 +172,12 @@ class Runs:
         for run in unfinished:
             if run.state == "in_progress":
                 await self._db.write(partial(_resume, run_id=run.run_id))
-        for session_id in {run.session_id for run in unfinished if run.state == "accepted"}:
-            await self._begin_next(session_id)
+        await self._begin_next(list({run.session_id for run in unfinished if run.state == "accepted"}))
         return unfinished
 
     # --- the loop -----------------------------------------------------------------------------------------------------
 
-    async def _work(self, job: _Job, session_id: str, run_id: RunId) -> None:
+    async def _work(self, job: Job, session_id: str, run_id: RunId) -> None:
         """Work until the run ends or waits. Whatever the store refuses is tried again later from where the tape ends."""
         try:
             while not self._closing and not await self._settles(job, session_id, run_id):
@@ -197,12 +185,12 @@ class Runs:
         finally:
             self._leave(run_id, job)
 
-    def _leave(self, run_id: str, job: _Job) -> None:
+    def _leave(self, run_id: str, job: Job) -> None:
         if self._jobs.get(run_id) is job:
             del self._jobs[run_id]
             self._lull.ended()
 
-    async def _settles(self, job: _Job, session_id: str, run_id: RunId) -> bool:
+    async def _settles(self, job: Job, session_id: str, run_id: RunId) -> bool:
         """One attempt. False: another one is due, because the store refused, or because a cancel is still to be recorded."""
         try:
             try:
@@ -217,11 +205,12 @@ class Runs:
             # More than one is no person's cancel but the end of the event loop.
             return not job.cancel_reason or task is None or task.cancelling() > 1
 
-    async def _attempt(self, job: _Job, session_id: str, run_id: RunId) -> None:
+    async def _attempt(self, job: Job, session_id: str, run_id: RunId) -> None:
         while (gate := self._gates.get(session_id)) is not None:
             await gate.wait()
         live = await self._lives.hold(session_id)
         working = job.working = Working(self._db, live, run_id)
+        job.principal = working.principal
         try:
             if job.cancel_reason:
                 # It was cancelled before it could be held, or when the store did not take it.
@@ -320,19 +309,8 @@ class Runs:
         await self._db.write(partial(end, run_id=working.run_id, late=late, ending=RunCancelled(reason=reason)))
 
     async def cancel(self, run: RunRow, reason: str) -> RunRow:
-        """End a run in whatever state it is; returns it as it then is. A run that has ended stays as it is."""
-        job = self._jobs.get(run.run_id)
-        if job is not None and job.task is not None:
-            job.cancel(reason)
-            await asyncio.wait([job.task], timeout=_GRACE_S)
-        return await self._db.write(partial(end, run_id=run.run_id, late=[], ending=RunCancelled(reason=reason)))
-
-    async def cancel_all(self, found: Sequence[RunRow], reason: str) -> list[RunRow]:
-        """End many: those without a task in one step, which comes first so that no mailbox begins another; the rest at once."""
-        idle = [run for run in found if run.run_id not in self._jobs]
-        ending = self._db.write(lambda tx: [end(tx, run.run_id, [], RunCancelled(reason=reason)) for run in idle])
-        busy = await asyncio.gather(*(self.cancel(run, reason) for run in found if run.run_id in self._jobs))
-        return [*await ending, *busy]
+        """End a run in whatever state it is; returns it as it then is, recorded. A run that has ended stays as it is."""
+        return await self.stopping.cancel(run, reason)
 
     async def resume(self, run_id: str) -> bool:
         """Go on with a run that is in progress and that nobody works on; whether it is such a run."""
@@ -393,12 +371,9 @@ def _unfinished_calls(progress: RunProgress, outcome: Outcome, text: str) -> lis
     return [ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text)) for call in begun]
 
 
-def _cut_short(tx: Tx, run_id: str) -> list[ToolFinished]:
-    text = "cancelled while it ran: its effect may have happened in part"
-    return [
-        ToolFinished(call_id=call_id, outcome="cancelled", text=text, size=len(text))
-        for call_id in children.unfinished_calls(tx, run_id)
-    ]
+def _begin_each(tx: Tx, session_ids: Sequence[str]) -> None:
+    for session_id in session_ids:
+        begin_next(tx, session_id)
 
 
 def begin_next(tx: Tx, session_id: str) -> None:
@@ -412,24 +387,3 @@ def complete(tx: Tx, working: Working, seq: int, text: str) -> None:
     """Complete a run, unless input has joined it since `seq`: then there is more to say, and nothing is written."""
     if not runs.inputs_after(tx, working.run_id, seq):
         tape.append(tx, working.session_id, working.principal, [RunCompleted(text=text)], working.run_id)
-
-
-def end(tx: Tx, run_id: str, late: Sequence[ToolFinished], ending: RunFailed | RunCancelled) -> RunRow:
-    """The one way a run ends early. What it still asked for is withdrawn with it; the first terminal event wins."""
-    run = runs.find(tx, run_id)
-    assert run is not None
-    if run.state not in run_state.TERMINAL:
-        for pending in approvals.pending_of_run(tx, run_id):
-            withdrawn = ApprovalResolved(
-                approval_id=pending.approval_id, call_id=pending.request.call_id, decision="withdrawn", reason="the run ended"
-            )
-            (entry,) = tape.append(tx, run.session_id, run.principal, [withdrawn], run_id)
-            approvals.settle(tx, withdrawn, entry.position)
-        # Whoever does not know what it was doing says at least that it was cut short: every call has a result.
-        tape.append(tx, run.session_id, run.principal, [*(late or _cut_short(tx, run_id)), ending], run_id)
-        for child in children.of_run(tx, run_id):
-            # Those that work for it end with it, in the same step: none is left to work for nobody.
-            end(tx, child.run_id, [], RunCancelled(reason="the run that it worked for has ended"))
-    after = runs.find(tx, run_id)
-    assert after is not None
-    return after

@@ -1423,7 +1423,7 @@ class Approval(_message.Message):
     def __init__(self, approval_id: _Optional[str] = ..., session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., owner: _Optional[str] = ..., origin: _Optional[str] = ..., requested_ms: _Optional[int] = ..., expires_ms: _Optional[int] = ..., decision: _Optional[str] = ..., resolved_ms: _Optional[int] = ..., request: _Optional[_Union[ApprovalRequested, _Mapping]] = ..., resolution: _Optional[_Union[ApprovalResolved, _Mapping]] = ..., resolved_by: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
 
 class RunRow(_message.Message):
-    __slots__ = ("run_id", "session_id", "principal", "origin", "state", "reason", "created_ms", "started_ms", "ended_ms", "heartbeat_ms")
+    __slots__ = ("run_id", "session_id", "principal", "origin", "state", "reason", "created_ms", "started_ms", "ended_ms", "heartbeat_ms", "recorded")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
@@ -1434,6 +1434,7 @@ class RunRow(_message.Message):
     STARTED_MS_FIELD_NUMBER: _ClassVar[int]
     ENDED_MS_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_MS_FIELD_NUMBER: _ClassVar[int]
+    RECORDED_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     session_id: str
     principal: str
@@ -1444,7 +1445,8 @@ class RunRow(_message.Message):
     started_ms: int
     ended_ms: int
     heartbeat_ms: int
-    def __init__(self, run_id: _Optional[str] = ..., session_id: _Optional[str] = ..., principal: _Optional[str] = ..., origin: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., created_ms: _Optional[int] = ..., started_ms: _Optional[int] = ..., ended_ms: _Optional[int] = ..., heartbeat_ms: _Optional[int] = ...) -> None: ...
+    recorded: bool
+    def __init__(self, run_id: _Optional[str] = ..., session_id: _Optional[str] = ..., principal: _Optional[str] = ..., origin: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., created_ms: _Optional[int] = ..., started_ms: _Optional[int] = ..., ended_ms: _Optional[int] = ..., heartbeat_ms: _Optional[int] = ..., recorded: _Optional[bool] = ...) -> None: ...
 
 class Accepted(_message.Message):
     __slots__ = ("id", "submitted", "approval", "run")

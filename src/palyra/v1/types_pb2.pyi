@@ -2389,10 +2389,12 @@ class TokenBill(_message.Message):
     def __init__(self, turns: _Optional[_Iterable[_Union[BilledTurn, _Mapping]]] = ...) -> None: ...
 
 class Stopped(_message.Message):
-    __slots__ = ("cancelled",)
+    __slots__ = ("cancelled", "recorded")
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    RECORDED_FIELD_NUMBER: _ClassVar[int]
     cancelled: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, cancelled: _Optional[_Iterable[str]] = ...) -> None: ...
+    recorded: bool
+    def __init__(self, cancelled: _Optional[_Iterable[str]] = ..., recorded: _Optional[bool] = ...) -> None: ...
 
 class AskedModel(_message.Message):
     __slots__ = ("seq", "time_ms", "model", "failure", "message", "input_tokens", "cached_tokens", "output_tokens", "cost_microusd", "priced", "duration_ms")

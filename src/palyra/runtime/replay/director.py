@@ -15,11 +15,11 @@ from palyra.domain.run_state import RunState
 from palyra.journal import approvals
 from palyra.journal.database import Appended, Database, Tx
 from palyra.runtime import answers
+from palyra.runtime.ending import end
 from palyra.runtime.replay.comparing import Difference, Side, differ
 from palyra.runtime.replay.feeding import feed
 from palyra.runtime.replay.recording import based_on
 from palyra.runtime.replay.script import Recorded, Script, Unit
-from palyra.runtime.runs import end
 
 T = TypeVar("T")
 # So long nothing happens at all before a replay is taken to stand still.
