@@ -8,13 +8,17 @@ BEGIN_MS = 1_700_000_000_000
 
 
 class HeldClock(Clock):
-    """`naps` counts how often somebody lay down to sleep, `jump` sets the wall clock without anybody having slept."""
+    """`naps` counts how often somebody lay down to sleep, `jump` sets the wall clock without anybody having slept.
+
+    `suspend` puts the machine itself to sleep: the wall clock goes on, and nothing else does.
+    """
 
     def __init__(self, ms: int = BEGIN_MS) -> None:
         super().__init__()
         self.ms = ms
         self.naps = 0
         self._slept = 0
+        self._suspended = 0
         self._sleepers: list[tuple[int, asyncio.Future[None]]] = []
 
     def now_ms(self) -> int:
@@ -22,6 +26,9 @@ class HeldClock(Clock):
 
     def ticks_ms(self) -> int:
         return self._slept
+
+    def slept_ms(self) -> int:
+        return self._suspended
 
     async def sleep(self, ms: int) -> None:
         self.naps += 1
@@ -38,6 +45,10 @@ class HeldClock(Clock):
         for future in due:
             if not future.done():
                 future.set_result(None)
+
+    def suspend(self, ms: int) -> None:
+        self.ms += ms
+        self._suspended += ms
 
     def jump(self, ms: int) -> None:
         """Somebody sets the clock; nobody who sleeps has slept longer by it."""

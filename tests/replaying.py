@@ -28,6 +28,7 @@ from palyra.runtime.rewind import Rewind
 from palyra.runtime.undo import Undo
 from tests.e2e.test_images import png
 from tests.inprocess import TERMINAL, body, finished, say, session, until
+from tests.watching_over import JumpingClock
 
 # Whether memory is asked by meaning does not matter here, and a model for it would have to be started.
 SETTINGS = "[memory]\nembeddings = false\n"
@@ -456,6 +457,23 @@ async def tools_of_a_program(d: Daemon, holds: dict[str, Hold]) -> str:
     return begun.session_id
 
 
+def _with_a_moved_clock(hold: str, story: Story, ms: int) -> Story:
+    """A story in which somebody sets the clock while the model speaks."""
+
+    async def told(d: Daemon, holds: dict[str, Hold]) -> str:
+        async def set_it() -> None:
+            await holds[hold].reached.wait()
+            assert isinstance(d.clock, JumpingClock)
+            d.clock.jump(ms)
+
+        setting = asyncio.create_task(set_it())
+        session_id = await story(d, holds)
+        await setting
+        return session_id
+
+    return told
+
+
 STORIES: tuple[Story, ...] = (
     tools_of_a_program,
     cancel_in_a_model_call,
@@ -483,6 +501,9 @@ STORIES: tuple[Story, ...] = (
     condensed,
     named_and_attached,
     images,
+    _with_a_moved_clock("cancel", cancel_in_a_model_call, 6 * 3_600_000),
+    _with_a_moved_clock("steer", steer, -6 * 3_600_000),
+    _with_a_moved_clock("interrupt", interrupt_the_model, 6 * 3_600_000),
 )
 
 

@@ -35,6 +35,7 @@ from tests.faults import SlowLoading, held_writer, long_and_next, reached
 from tests.inprocess import TERMINAL, daemon, finished, say, session
 from tests.material import ROOT, material
 from tests.replaying import HOLDS, SCRIPTS, SETTINGS, STORIES, call, furnish, model_for, scripts_at_random, talk_at_random
+from tests.watching_over import JumpingClock
 
 SEEDS = range(40)
 
@@ -87,7 +88,7 @@ def one_of_each(folder: Path) -> list[Recording]:
     async def inside() -> list[Recording]:
         holds = {name: Hold() for name in HOLDS}
         made = []
-        async with daemon(folder, model_for(SCRIPTS, holds), SETTINGS) as d:
+        async with daemon(folder, model_for(SCRIPTS, holds), SETTINGS, clock=JumpingClock()) as d:
             d.catalogue.renew("test", [Camera()])
             for story in STORIES:
                 for hold in holds.values():

@@ -16,17 +16,9 @@ from palyra.runtime.clock import Clock
 from palyra.transports import auth, limits
 from palyra.transports.auth import Access
 from palyra.transports.refusals import Refusals
+from tests.clocks import HeldClock
 
 OWNER = "user:owner"
-
-
-class HeldClock(Clock):
-    def __init__(self) -> None:
-        super().__init__()
-        self.ms = 1_700_000_000_000
-
-    def now_ms(self) -> int:
-        return self.ms
 
 
 @asynccontextmanager
@@ -97,11 +89,11 @@ def test_a_login_code_works_once_within_ten_minutes(tmp_path: Path) -> None:
         clock = HeldClock()
         async with opened(tmp_path, clock) as (access, _):
             code, late = access.login_code(OWNER), access.login_code(OWNER)
-            clock.ms += auth.LOGIN_MS - 1
+            clock.advance(auth.LOGIN_MS - 1)
             secret, token = await access.redeem(code, "here")
             assert (token.scope, token.expires_ms) == ("owner", clock.ms + auth.BROWSER_MS)
             assert access.identify(secret, "here") == token
-            clock.ms += 1
+            clock.advance(1)
             for used in (code, late, "never"):
                 with pytest.raises(Unauthenticated):
                     await access.redeem(used, "here")
@@ -117,8 +109,25 @@ def test_codes_that_nobody_uses_do_not_pile_up(tmp_path: Path) -> None:
                 access.login_code(OWNER)
             with pytest.raises(LimitExceeded):
                 access.login_code(OWNER)
-            clock.ms += auth.LOGIN_MS
+            clock.advance(auth.LOGIN_MS)
             access.login_code(OWNER)
+
+    asyncio.run(scenario())
+
+
+def test_a_login_code_lives_no_longer_because_the_clock_was_set_back_and_ages_while_the_machine_sleeps(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clock = HeldClock()
+        async with opened(tmp_path, clock) as (access, _):
+            early, late, asleep = (access.login_code(OWNER) for _ in range(3))
+            clock.jump(6 * 3_600_000)
+            await access.redeem(early, "here")
+            clock.jump(-12 * 3_600_000)
+            clock.advance(auth.LOGIN_MS - 1_000)
+            await access.redeem(late, "here")
+            clock.suspend(1_000)
+            with pytest.raises(Unauthenticated):
+                await access.redeem(asleep, "here")
 
     asyncio.run(scenario())
 

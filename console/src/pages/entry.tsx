@@ -14,7 +14,7 @@ import { Previewed, What } from "../chat/approval";
 import type { ApprovalRequested, ApprovalResolved, Entry, ExplainedCall, Forked, Moment, Rewound, RunReplay, ToolFinished, Undone } from "../types";
 
 const SAYS: Record<string, string> = {
-  "run.accepted": "a run was accepted", "run.started": "the run began", "run.resumed": "the run went on", "run.completed": "the run was done",
+  "run.accepted": "a run was accepted", "run.started": "the run began", "run.resumed": "the run went on", "run.clock_changed": "the clock changed", "run.completed": "the run was done",
   "run.failed": "the run failed", "run.cancelled": "the run was stopped", "input.received": "a message came", "input.assembled": "the model was shown this",
   "route.planned": "a model was chosen", "model.replied": "the model answered", "model.failed": "the model failed", "tool.proposed": "a step was proposed",
   "tool.decided": "the step was decided", "tool.started": "the step began", "tool.finished": "the step ended", "tool.undone": "the step was undone",

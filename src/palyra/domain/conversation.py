@@ -26,6 +26,7 @@ from palyra.domain.events import (
     RoutePlanned,
     RunAccepted,
     RunCancelled,
+    RunClockChanged,
     RunCompleted,
     RunFailed,
     RunResumed,
@@ -294,7 +295,7 @@ class Conversation:
         state = run_state.advance(run.state, kind_of(event))
         assert state is not None
         if run.state == "in_progress" and not isinstance(event, RunResumed):
-            run.active_ms += max(0, time_ms - run.last_time_ms)
+            run.active_ms += event.active_ms if isinstance(event, RunClockChanged) else max(0, time_ms - run.last_time_ms)
         run.last_time_ms = time_ms
         run.state = state
         match event:

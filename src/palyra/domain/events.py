@@ -318,6 +318,18 @@ class RunResumed(Event, frozen=True, kw_only=True, tag="run.resumed"):
     wanted: Wanted | None = None
 
 
+class RunClockChanged(Event, frozen=True, kw_only=True, tag="run.clock_changed"):
+    """The wall clock moved while the run worked: the machine slept, or somebody set the clock.
+
+    `active_ms` is how long the run really worked since its entry before this one; `moved_ms`, how far the clock moved beyond that,
+    back if it is negative; `slept_ms`, how much of it the machine was asleep.
+    """
+
+    active_ms: int
+    moved_ms: int
+    slept_ms: int = 0
+
+
 class RunCompleted(Event, frozen=True, kw_only=True, tag="run.completed"):
     text: str
 
@@ -889,6 +901,7 @@ AnyEvent = (
     RunAccepted
     | RunStarted
     | RunResumed
+    | RunClockChanged
     | RunCompleted
     | RunFailed
     | RunCancelled

@@ -41,6 +41,7 @@ TRANSITIONS: dict[RunState | None, dict[str, RunState]] = {
         "agent.asked": "in_progress",
         "agent.answered": "in_progress",
         "run.resumed": "in_progress",
+        "run.clock_changed": "in_progress",
         "run.completed": "done",
         "run.failed": "failed",
         "run.cancelled": "cancelled",

@@ -151,7 +151,9 @@ def ending(tx: Tx, child: Child) -> Ending | None:
     used = dict.fromkeys(("turns", "calls", "active_ms", "input_tokens", "output_tokens", "cost_microusd"), 0)
     before, last, ended = 0, 0, None
     for seq, time_ms, kind, body in rows:
-        if state == "in_progress" and kind != "run.resumed":
+        if kind == "run.clock_changed":
+            used["active_ms"] += getattr(events.decode(body), "active_ms", 0)
+        elif state == "in_progress" and kind != "run.resumed":
             used["active_ms"] += max(0, time_ms - before)
         if state not in run_state.TERMINAL:
             state = run_state.advance(state, kind)

@@ -19,6 +19,7 @@ from palyra.domain.events import AnyEvent, Topic
 from palyra.domain.hands import Hands, carried
 from palyra.journal import topics
 from palyra.journal.held import NOTHING, Held, Into
+from palyra.journal.pace import Pace
 from palyra.journal.standing import STALLED_S, Standing, silent
 
 log = logging.getLogger("palyra.journal")
@@ -103,9 +104,12 @@ class Appended:
 class Tx:
     """What a step or a query sees of the store. `held` is a step's: what its commit has appended and not yet written."""
 
-    __slots__ = ("_alone", "_mark", "_saved", "appended", "connection", "held", "now_ms", "signals", "touched")
+    __slots__ = ("_alone", "_mark", "_saved", "appended", "connection", "held", "now_ms", "pace", "signals", "touched")
 
-    def __init__(self, connection: Connection, now_ms: int, held: Held | None = None, *, alone: bool = True) -> None:
+    def __init__(
+        self, connection: Connection, now_ms: int, held: Held | None = None, pace: Pace | None = None, *, alone: bool = True
+    ) -> None:
+        self.pace = pace
         self.connection = connection
         self.now_ms = now_ms
         self.appended: list[Appended] = []
@@ -164,6 +168,8 @@ class Tx:
         """The step failed: nothing of it stays."""
         if self.held is not None:
             self.held.drop(self._mark)
+        if self.pace is not None:
+            self.pace.drop()
         if not self._alone:
             self.connection.undo_step()
 
@@ -183,8 +189,10 @@ class _Job:
 class Database:
     """The journal's database, for one process and one event loop."""
 
-    def __init__(self, dialect: Dialect, clock: Callable[[], int], *, readers: int = 3) -> None:
+    def __init__(self, dialect: Dialect, clock: Callable[[], int], *, readers: int = 3, pace: Pace | None = None) -> None:
         self._dialect = dialect
+        # None: the clock is taken at its word.
+        self._pace = pace
         self._clock = clock
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -348,6 +356,8 @@ class Database:
                     self._run_step(connection, held, job)
                 held.flush()
                 connection.commit()
+            if self._pace is not None:
+                self._pace.commit()
             self.commits += 1
             self.steps += len(batch)
             self.standing.succeeded(proven=any(job.appended or job.step is _prove for job in batch))
@@ -355,7 +365,7 @@ class Database:
             self._fail(batch, error)
 
     def _run_alone(self, connection: Connection, held: Held, job: _Job) -> None:
-        tx = Tx(connection, self._clock(), held)
+        tx = Tx(connection, self._clock(), held, self._pace)
         try:
             job.result = job.step(tx)
         except BaseException as error:  # a library's panic is no Exception: it too is its step's, and not the writer's end
@@ -366,11 +376,13 @@ class Database:
             job.error = error
         else:
             held.flush()
+            if self._pace is not None:
+                self._pace.keep()
             connection.commit()
             job.appended, job.signals, job.touched = tx.appended, tx.signals, tx.touched
 
     def _run_step(self, connection: Connection, held: Held, job: _Job) -> None:
-        tx = Tx(connection, self._clock(), held, alone=False)
+        tx = Tx(connection, self._clock(), held, self._pace, alone=False)
         connection.begin_step()
         try:
             job.result = job.step(tx)
@@ -380,12 +392,16 @@ class Database:
             tx.take_back()
             job.error = error
         else:
+            if self._pace is not None:
+                self._pace.keep()
             job.appended, job.signals, job.touched = tx.appended, tx.signals, tx.touched
         connection.end_step()
 
     def _fail(self, batch: list[_Job], error: BaseException) -> None:
         """Nothing of this batch is acknowledged. The connection is dropped: after an I/O error its state is not trusted."""
         connection, self._connection = self._connection, None
+        if self._pace is not None:
+            self._pace.undo()
         self.standing.failed(self._ours(error))
         if connection is not None:
             for give_up in (connection.rollback, connection.close):

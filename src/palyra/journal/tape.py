@@ -31,6 +31,7 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
     held = tx.held
     assert held is not None, "only a step can append"
     (seq, prev), state = _head(tx, held, tape, run_id)
+    new, ahead = _on_time(tx, tape, seq, new, run_id, state)
     position = tx.connection.next_positions(len(new))
     if run_id:
         state = _move_run(tx, tape, principal, run_id, new, position, state)
@@ -48,10 +49,24 @@ def append(tx: Tx, tape: str, principal: str, new: Sequence[AnyEvent], run_id: s
         appended.append(Appended(tape, seq, position, time_ms, run_id, kind, event, wire, principal))
         position += 1
     held.remember(tape, (seq, prev), run_id, state)
+    if run_id and tx.pace is not None:
+        tx.pace.note(run_id, time_ms, working=state is not None and state[0] == "in_progress")
     for entry in appended:
         _project(tx, held, entry, principal)
     tx.appended.extend(appended)
-    return appended
+    return appended[ahead:]
+
+
+def _on_time(
+    tx: Tx, tape: str, seq: int, new: Sequence[AnyEvent], run_id: str, state: tuple[RunState, str] | None
+) -> tuple[Sequence[AnyEvent], int]:
+    """The events with what must be said before them if the wall clock has moved while the run worked, and how many that is."""
+    if not run_id or tx.pace is None or state is None or state[0] != "in_progress":
+        return new, 0
+    if not new or isinstance(new[0], events.RunResumed | events.RunClockChanged):
+        return new, 0
+    changed = tx.pace.changed(tape, seq, run_id, tx.now_ms)
+    return (new, 0) if changed is None else ([changed, *new], 1)
 
 
 def expect(tx: Tx, found: Sequence[tuple[str, str]]) -> None:

@@ -9,6 +9,7 @@ from palyra.config import Config, Loaded
 from palyra.domain.errors import ConfigInvalid
 from palyra.domain.redaction import Redactor
 from palyra.journal.database import Database
+from palyra.journal.pace import Measured
 from palyra.journal.sqlite import Sqlite
 from palyra.runtime.clock import Clock
 from palyra.runtime.vault import Vault
@@ -45,7 +46,7 @@ def folders(home: Path, given: Config) -> Path:
 
 def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -> Ground:
     home = loaded.home
-    db = Database(Sqlite(home / "journal.db"), clock.now_ms)
+    db = Database(Sqlite(home / "journal.db"), clock.now_ms, pace=Measured(clock.ticks_ms, clock.slept_ms))
     db.open()
     redactor = Redactor(key(home / "keys" / "redaction.key"))
     vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))

@@ -18,8 +18,16 @@ class Clock:
         return time.time_ns() // 1_000_000
 
     def ticks_ms(self) -> int:
-        """Of a clock that nobody sets: only differences mean anything."""
+        """Of a clock that nobody sets and that stands still while the machine sleeps: only differences mean anything."""
         return time.monotonic_ns() // 1_000_000
+
+    def slept_ms(self) -> int:
+        """How long the machine has slept so far: only differences mean anything."""
+        return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()) // 1_000_000
+
+    def elapsed_ms(self) -> int:
+        """Of a clock that nobody sets and that goes on while the machine sleeps: only differences mean anything."""
+        return self.ticks_ms() + self.slept_ms()
 
     def new_id(self) -> str:
         return ids.make(self.now_ms(), self._bits(80).to_bytes(10, "big"))

@@ -62,7 +62,7 @@ class _Stream:
         self._reasoning = turns.redactor.stream()
         self._loop = asyncio.get_running_loop()
         self._waiting: list[tuple[Channel, str]] = []
-        self.started_ms = turns.clock.now_ms()
+        self.started_ms = turns.clock.ticks_ms()
         self.first_ms = 0
         self.text: list[str] = []
         self._shown: list[tuple[str, str]] = []
@@ -86,7 +86,7 @@ class _Stream:
             return
         self._run.pulse += 1
         if not self.first_ms:
-            self.first_ms = self._clock.now_ms()
+            self.first_ms = self._clock.ticks_ms()
         text = "".join([piece for channel, piece in self._waiting if channel == "text"])
         reasoning = "".join([piece for channel, piece in self._waiting if channel == "reasoning"])
         self._waiting.clear()
@@ -340,7 +340,7 @@ class ModelTurns:
         )
 
     def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int, bill: Bill, task: TaskClass) -> ModelReplied:
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.ticks_ms()
         redact = self.redactor.redact
         return ModelReplied(
             turn=turn,

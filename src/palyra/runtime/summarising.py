@@ -77,7 +77,7 @@ class Summariser:
             messages=(UserMessage((Text(transcript(material, room)),)),),
             max_output_tokens=most_tokens,
         )
-        began_ms = self._clock.now_ms()
+        began_ms = self._clock.ticks_ms()
         counted = estimate.usage(request, text="").input_tokens
         try:
             async with asyncio.timeout(LONGEST_S):
@@ -97,7 +97,7 @@ class Summariser:
             provider=target.provider,
             model=target.model,
             bill=bill_of(self._models, target, reply, counted),
-            duration_ms=max(0, self._clock.now_ms() - began_ms),
+            duration_ms=max(0, self._clock.ticks_ms() - began_ms),
             why_not=self._objection(target, reply, text, required, most_tokens),
         )
 

@@ -209,7 +209,7 @@ class ToolFlow:
 
     async def _execute(self, run: Working, call: CallProgress, *, resume: bool = False) -> ToolFinished | None:
         """Execute a call that is on the tape as started, and put its result there. None: it is in doubt what came of it."""
-        began = self._clock.now_ms()
+        began = self._clock.ticks_ms()
         try:
             tool, arguments = self._parsed(call)
         except PalyraError as error:
@@ -278,7 +278,7 @@ class ToolFlow:
             text=text,
             data=data,
             size=len(body),
-            duration_ms=self._clock.now_ms() - began,
+            duration_ms=self._clock.ticks_ms() - began,
             changes=call_steps.changes(data),
             label=self._label(tool, result),
             attestation=attestation,

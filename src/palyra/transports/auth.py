@@ -188,7 +188,7 @@ class Access:
 
     def login_code(self, principal: str) -> str:
         """A code that opens one browser session, once, within ten minutes."""
-        now = self._clock.now_ms()
+        now = self._clock.elapsed_ms()
         self._codes = {digest: code for digest, code in self._codes.items() if code.expires_ms > now}
         if len(self._codes) >= _MOST_CODES:
             raise LimitExceeded(f"{_MOST_CODES} login links are waiting to be used: use one, or wait ten minutes")
@@ -200,8 +200,10 @@ class Access:
         """A browser session for a login code, which is then used up."""
         digest = digest_of(code)
         found = self._codes.pop(digest, None)
-        now = self._clock.now_ms()
-        if found is None or found.expires_ms <= now:
+        # A clock that is set back must not make a link live longer.
+        if found is None or found.expires_ms <= self._clock.elapsed_ms():
             self._refuse(address, digest)
             raise Unauthenticated("this login link was used already or is older than ten minutes: get a new one with `palyra up`")
-        return await self.mint(found.principal, _BROWSER, "owner", principal=found.principal, expires_ms=now + BROWSER_MS)
+        return await self.mint(
+            found.principal, _BROWSER, "owner", principal=found.principal, expires_ms=self._clock.now_ms() + BROWSER_MS
+        )

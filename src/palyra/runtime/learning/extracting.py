@@ -102,7 +102,7 @@ class Extractor:
             max_output_tokens=_OUTPUT_TOKENS,
             json_mode=True,
         )
-        began_ms = self._clock.now_ms()
+        began_ms = self._clock.ticks_ms()
         counted = estimate.tokens(_INSTRUCTIONS) + sum(map(estimate.tokens, shown.values()))
         try:
             async with asyncio.timeout(LONGEST_S):
@@ -116,7 +116,7 @@ class Extractor:
         except (BudgetSpent, BudgetQuestion) as spent:
             return Extracted(findings=None, why_not=str(spent))
         breaker.succeeded()
-        used = self._used(target, reply, counted, self._clock.now_ms() - began_ms)
+        used = self._used(target, reply, counted, self._clock.ticks_ms() - began_ms)
         claims = _claims(self._redactor.redact(reply.text))
         if claims is None:
             return Extracted(findings=None, why_not=f"{target.name} did not answer with JSON", used=used)

@@ -114,6 +114,9 @@ class Director:
 
     async def reach(self, seq: int) -> None:
         """Wait until the replayed tape has so many entries."""
+        while self.script.clock_changed(seq - 1) is not None:
+            # That is told together with the entry behind it.
+            seq -= 1
         if self.head >= seq:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra.domain.conversation import Conversation, RunProgress
-from palyra.domain.events import Budgets, InputAssembled
+from palyra.domain.events import Budgets, InputAssembled, RunClockChanged
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.memory import Recalled
 from palyra.domain.redaction import Redactor
@@ -80,10 +80,34 @@ class _Scratch(Sqlite):
         return connection
 
 
+class _RecordedPace:
+    """The clock is a part of the world: in a replay it does what it did."""
+
+    def __init__(self, recording: Recording, script: Script) -> None:
+        self._tape = recording.session_id
+        self._script = script
+
+    def changed(self, tape: str, seq: int, run_id: str, now_ms: int) -> RunClockChanged | None:
+        return self._script.clock_changed(seq) if tape == self._tape else None
+
+    def note(self, run_id: str, now_ms: int, *, working: bool) -> None:
+        pass
+
+    def keep(self) -> None:
+        pass
+
+    drop = commit = undo = keep
+
+
 async def _replay(recording: Recording, ours: Catalogue, folder: Path) -> Replayed:
     script = Script(recording)
     director: Director | None = None
-    db = Database(_Scratch(folder / "journal.db"), lambda: director.now_ms if director else 0, readers=1)
+    db = Database(
+        _Scratch(folder / "journal.db"),
+        lambda: director.now_ms if director else 0,
+        readers=1,
+        pace=_RecordedPace(recording, script),
+    )
     db.open()
     try:
         await _prefill(db, recording, script)

@@ -19,6 +19,7 @@ from palyra.domain.events import (
     InputReceived,
     ModelFailed,
     ModelReplied,
+    RunClockChanged,
     RunFailed,
     RunResumed,
     ToolDecided,
@@ -32,6 +33,7 @@ _OWN_DOING = frozenset(
     {
         "run.started",
         "run.resumed",
+        "run.clock_changed",
         "run.completed",
         "run.failed",
         "input.assembled",
@@ -102,6 +104,11 @@ class Script:
                 return None
         return None
 
+    def clock_changed(self, seq: int) -> RunClockChanged | None:
+        """What the clock did before the entry behind this position."""
+        entry = self.at(seq + 1)
+        return entry.event if entry is not None and isinstance(entry.event, RunClockChanged) else None
+
     def before(self, head: int, run_id: str, kind: str) -> Recorded | None:
         for number in range(min(head, self.last) - 1, -1, -1):
             entry = self.entries[number]
@@ -113,6 +120,9 @@ class Script:
 
     def unit(self, seq: int) -> Unit | None:
         """What has to be done from outside so that the entry at this position comes about; None if the loop does it."""
+        while self.clock_changed(seq - 1) is not None:
+            # It comes with the entry behind it, whoever brings that about.
+            seq += 1
         entry = self.at(seq)
         if entry is None:
             return None
@@ -222,6 +232,7 @@ class Script:
             if isinstance(entry.event, RunFailed):
                 known = entry.event.reason in _BUDGETS or entry.event.reason.startswith("model_")
                 return None if known else entry.event
-            if not (isinstance(entry.event, ToolFinished) and entry.event.attestation is None):
+            cut_short = isinstance(entry.event, ToolFinished) and entry.event.attestation is None
+            if not cut_short and not isinstance(entry.event, RunClockChanged):
                 return None
         return None

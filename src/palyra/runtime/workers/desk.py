@@ -216,11 +216,11 @@ class Desk:
 
     def _locked(self, address: str) -> None:
         count, until = self._wrong.get(address, (0, 0))
-        if count >= MOST_WRONG and until > self._clock.now_ms():
+        if count >= MOST_WRONG and until > self._clock.elapsed_ms():
             raise LimitExceeded("too many wrong codes from this address: try again in a quarter of an hour, with a new one")
 
     def _wrong_code(self, address: str, message: str) -> Unauthenticated:
-        now = self._clock.now_ms()
+        now = self._clock.elapsed_ms()
         if len(self._wrong) >= _MOST_GUESSERS:
             self._wrong = {key: value for key, value in self._wrong.items() if value[1] > now}
         count, until = self._wrong.get(address, (0, 0))

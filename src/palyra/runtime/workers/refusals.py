@@ -27,7 +27,7 @@ class Refusals:
     def note(self, why: RefusedWorker, *, worker: str = "", address: str = "", call_id: str = "", detail: str = "") -> None:
         """Put it on the system tape, unless the same was said within the last minute."""
         self.total += 1
-        now = self._clock.now_ms()
+        now = self._clock.elapsed_ms()
         # Who only knocks is told apart by address; a worker is known by its name, wherever it comes from.
         about = (why, worker or address, call_id)
         known = self._told.get(about)
