@@ -1,6 +1,8 @@
 """STOP and cancel do not wait for the disk: what works is broken off and answered at once, and recorded when the disk takes it."""
 
 import asyncio
+import secrets
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,11 +18,14 @@ from tests.inprocess import kinds, say, session, until
 
 QUIET = "[healing]\nmode = 'disabled'\n[memory]\nembeddings = false\n[learning]\nenabled = false\n"
 ASKS = {"ask": [Turn(calls=(call("test.once", path="a.txt", line="x"),))], "again": [Turn(text=("fine",))]}
-# A command that nobody else runs, so that it is found by its name.
-COMMAND = "sleep 86317"
 
 
-def running() -> list[str]:
+def a_command() -> str:
+    """One that nobody else runs, so that it is found by its name."""
+    return f"sleep 86317.{secrets.randbelow(10**9)}"
+
+
+def running(command: str) -> list[str]:
     """The processes of the command, whoever started them."""
     found = []
     for process in Path("/proc").iterdir():
@@ -28,7 +33,7 @@ def running() -> list[str]:
             words = (process / "cmdline").read_bytes().split(b"\0") if process.name.isdigit() else []
         except OSError:
             continue
-        if words[:2] == [b"sleep", b"86317"]:
+        if words[:2] == command.encode().split():
             found.append(process.name)
     return found
 
@@ -53,16 +58,42 @@ def test_a_command_ends_though_the_disk_does_not_answer(tmp_path: Path, verb: Ca
         where = await session(d)
         run = await say(d, where, "run")
         await until(d, where.session_id, "tool.started")
-        await eventually(running, "the command runs")
+        await eventually(lambda: running(command), "the command runs")
         with held_writer(d):
             await answered(verb(d, run.run_id))
-            await eventually(lambda: not running(), "the command is dead though nothing can be written")
+            await eventually(lambda: not running(command), "the command is dead though nothing can be written")
             assert (await row(d, run.run_id)).state == "in_progress"
         assert (await ends(d, where.session_id, run.run_id)).kind == "run.cancelled"
         assert (await kinds(d, where.session_id))[-2:] == ["tool.finished", "run.cancelled"]
 
+    command = a_command()
     permit_all(tmp_path)
-    in_daemon(tmp_path, [Turn(calls=(call("shell.run", command=COMMAND, timeout_s=600),))], scenario, QUIET)
+    in_daemon(tmp_path, [Turn(calls=(call("shell.run", command=command, timeout_s=600),))], scenario, QUIET)
+
+
+@pytest.mark.parametrize("verb", [stop, cancel])
+def test_nothing_is_read_before_a_command_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: Callable[[Daemon, str], Awaitable[None]]
+) -> None:
+    """On a frozen file system readers wait as the writer does."""
+
+    async def scenario(d: Daemon) -> None:
+        where = await session(d)
+        run = await say(d, where, "run")
+        await until(d, where.session_id, "tool.started")
+        await eventually(lambda: running(command), "the command runs")
+        thawed = threading.Event()
+        with held_writer(d), monkeypatch.context() as frozen:
+            real = d.db._read
+            frozen.setattr(d.db, "_read", lambda query: thawed.wait(LONGEST_S) and real(query))
+            await answered(verb(d, run.run_id))
+            await eventually(lambda: not running(command), "the command is dead though nothing can be read")
+            thawed.set()
+        assert (await ends(d, where.session_id, run.run_id)).kind == "run.cancelled"
+
+    command = a_command()
+    permit_all(tmp_path)
+    in_daemon(tmp_path, [Turn(calls=(call("shell.run", command=command, timeout_s=600),))], scenario, QUIET)
 
 
 def test_a_waiting_run_is_stopped_when_the_disk_answers_again(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from palyra.domain.hands import Hands, carried
 from palyra.journal import topics
 from palyra.journal.held import NOTHING, Held, Into
 from palyra.journal.pace import Pace
-from palyra.journal.standing import STALLED_S, Standing, silent
+from palyra.journal.standing import LONGEST_READ_S, STALLED_S, Standing, silent
 
 log = logging.getLogger("palyra.journal")
 T = TypeVar("T")
@@ -281,10 +281,16 @@ class Database:
         return self.standing.problem
 
     async def read(self, query: Callable[[Tx], T]) -> T:
-        """Run a query on a read-only connection."""
+        """Run a query on a read-only connection. While the disk does not answer, nobody waits for it for long."""
         if self._closed:
             raise Unavailable("the journal is closed: the daemon is shutting down")
-        return await self._readers.do(self._read, query)
+        if not self.standing.is_silent:
+            return await self._readers.do(self._read, query)
+        try:
+            async with asyncio.timeout(LONGEST_READ_S):
+                return await self._readers.do(self._read, query)
+        except TimeoutError:
+            raise Unavailable(self.standing.problem or silent(LONGEST_READ_S)) from None
 
     def read_from_thread(self, query: Callable[[Tx], T]) -> T:
         """The same for a caller on a thread of its own, never for one on the event loop."""

@@ -11,6 +11,8 @@ from palyra.domain.errors import PalyraError
 
 # A write that has waited for so long waits for a disk that does not answer.
 STALLED_S = 3.0
+# So long somebody waits who only wants to read then.
+LONGEST_READ_S = 1.0
 # What was written so recently needs no proof that it could be.
 _RECENT_S = 5.0
 # A disk that refused a moment ago is not asked again for every question.
@@ -60,7 +62,9 @@ class Standing:
         self._alarm = None
         self.tell()
         if self._since:
-            self._alarm = loop.call_later(STALLED_S, self._look, loop)
+            # The oldest may have been handed over after this was set.
+            left = STALLED_S - self.waited_s
+            self._alarm = loop.call_later(left if left > 0 else STALLED_S, self._look, loop)
 
     def tell(self) -> None:
         """Tell of a disk that has begun to refuse or to be silent, once until it is well again."""
@@ -87,6 +91,11 @@ class Standing:
         if trouble is not None:
             return trouble.message if isinstance(trouble, PalyraError) else f"{type(trouble).__name__}: {trouble}"
         return silent(self.waited_s) if self.waited_s >= STALLED_S else ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the disk does not answer: then reading may wait for it as well."""
+        return self.waited_s >= STALLED_S
 
     @property
     def known(self) -> bool:

@@ -3,17 +3,20 @@
 A check says what it found. That it could not look is a finding too, never a failure of the whole.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from palyra.domain.errors import Conflict, NotFound, PalyraError
+from palyra.domain.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.domain.events import AdminChanged
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.journal import tape
 from palyra.journal.database import Database
 
+_LONG_S = 10.0
+_SHORT_S = 1.5
 State = Literal["ok", "warn", "fail"]
 
 
@@ -81,8 +84,13 @@ class Doctor:
     async def examine(self, *, deep: bool = False) -> Diagnosis:
         found: list[Check] = []
         for name, look in self._looks.items():
+            # A look that waits for a disk that does not answer is a finding as well.
+            patience_s = _SHORT_S if self._db.standing.is_silent else None if deep else _LONG_S
             try:
-                found += await look(deep)
+                async with asyncio.timeout(patience_s):
+                    found += await look(deep)
+            except TimeoutError:
+                found.append(unseen(name, Unavailable(self._db.standing.problem or "the disk does not answer")))
             except (OSError, PalyraError) as error:
                 found.append(unseen(name, error))
         return diagnosis(found)

@@ -54,6 +54,8 @@ log = logging.getLogger("palyra.gateway")
 
 LONGEST_TEXT = 256 << 10
 _PAGE = 500
+# Of a run that does not work: nobody is in a hurry to be told that the disk does not answer.
+_LONGEST_READ_S = 5.0
 
 
 class Submission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -330,10 +332,14 @@ class Gateway:
         reason = self._redactor.redact(reason)
         struck = self._runs.stopping.strikes(principal, run_id, reason)
         try:
-            async with asyncio.timeout(stopping.ANSWER_S if struck else None):
+            async with asyncio.timeout(stopping.ANSWER_S if struck else _LONGEST_READ_S):
                 run = await self.run(principal, run_id)
-        except TimeoutError:
-            raise Unavailable("the run's work is broken off; its end is recorded when the journal answers again") from None
+        except (TimeoutError, Unavailable):
+            # Its own task records its end when the store answers again.
+            known = self._runs.stopping.as_known(run_id) if struck else None
+            if known is None:
+                raise Unavailable("the journal does not answer, and the run does not work now: try again in a moment") from None
+            return known
         return await self._runs.stopping.cancel_soon(run, reason)
 
     async def stop(self, principal: str, reason: str = "STOP") -> Stopped:

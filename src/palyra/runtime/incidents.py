@@ -5,6 +5,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from palyra.domain.errors import Unavailable
 from palyra.domain.events import Domain, IncidentOpened, IncidentTried, NoticeAbout, Severity
 from palyra.domain.ids import OWNER
 from palyra.domain.redaction import Redactor
@@ -138,7 +139,14 @@ class Incidents:
 
     async def current(self) -> list[Incident]:
         """Those that are not over, also where they cannot be recorded now."""
-        return [*self._in_mind.values(), *(each for each in await self.opened() if each.key not in self._in_mind)]
+        try:
+            recorded = await self.opened()
+        except Unavailable:
+            # While the disk does not answer, what is known without it is the answer.
+            if not self._in_mind:
+                raise
+            recorded = []
+        return [*self._in_mind.values(), *(each for each in recorded if each.key not in self._in_mind)]
 
     async def get(self, incident_id: str) -> Incident:
         for incident in self._in_mind.values():
@@ -147,8 +155,13 @@ class Incidents:
         return await self._db.read(lambda tx: incidents.get(tx, incident_id))
 
     async def listing(self, *, is_open: bool | None = None, before: str = "", limit: int = 100) -> IncidentList:
-        found = await self._db.read(lambda tx: incidents.listing(tx, is_open=is_open, before=before or "~", limit=limit))
         shown = [] if before or is_open is False else list(self._in_mind.values())
+        try:
+            found = await self._db.read(lambda tx: incidents.listing(tx, is_open=is_open, before=before or "~", limit=limit))
+        except Unavailable:
+            if not shown:
+                raise
+            found = []
         return IncidentList([*shown, *found][:limit])
 
 

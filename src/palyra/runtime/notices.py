@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from palyra.domain.errors import Unavailable
 from palyra.domain.events import NoticeAbout, OwnerNotified
 from palyra.domain.ids import OWNER, SYSTEM_TAPE
 from palyra.domain.redaction import Redactor
@@ -67,7 +68,12 @@ class Notices:
             found = notices.listing(tx, principal, unread=unread, before=behind, limit=limit)
             return NoticeList(notices=found, unread=notices.unread(tx, principal))
 
-        found = await self._db.read(query)
+        try:
+            found = await self._db.read(query)
+        except Unavailable:
+            if not self._shown:
+                raise
+            found = NoticeList(notices=[], unread=0)
         if principal != OWNER or before or unread is False or not self._shown:
             return found
         shown = list(self._shown.values())

@@ -13,6 +13,7 @@ import msgspec
 
 from palyra.domain.errors import Unavailable
 from palyra.domain.events import RunCancelled
+from palyra.domain.ids import SessionId
 from palyra.journal import runs
 from palyra.journal.database import Database, Tx
 from palyra.journal.runs import RunRow
@@ -107,6 +108,22 @@ class Stopping:
             return recording.result()
         return msgspec.structs.replace(run, recorded=False)
 
+    def as_known(self, run_id: str) -> RunRow | None:
+        """A run that is broken off as it is known without the store, which does not answer."""
+        job = self._jobs.get(run_id)
+        progress = job.working.live.conversation.runs.get(job.working.run_id) if job is not None and job.working else None
+        if job is None or progress is None:
+            return None
+        return RunRow(
+            run_id=progress.run_id,
+            session_id=SessionId(job.session_id),
+            principal=job.principal,
+            origin=progress.accepted.origin,
+            state=progress.state,
+            created_ms=0,
+            recorded=False,
+        )
+
     async def stop(self, principal: str, reason: str) -> tuple[list[str], bool]:
         """End everything of a principal: which runs, and whether that is recorded by now."""
         busy = [run_id for run_id, job in self._jobs.items() if job.principal == principal]
@@ -126,7 +143,7 @@ class Stopping:
     async def _waiting(self, principal: str, busy: Collection[str]) -> list[str]:
         """What STOP will end beside what worked, as far as the store says so in time."""
         try:
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(_MANY_S):
                 rows = await self._db.read(lambda tx: runs.unfinished_of_principal(tx, principal))
         except (TimeoutError, Unavailable):
             return []

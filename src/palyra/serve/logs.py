@@ -1,18 +1,26 @@
-"""Logs: JSON lines in a file that does not grow without end, human lines on stderr. No record is written unredacted."""
+"""Logs: JSON lines in a file that does not grow without end, human lines on stderr. No record is written unredacted.
+
+They are written by a thread of their own: a disk that does not answer holds up that thread, and nobody who has something to say.
+"""
 
 import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TextIO
 
 import msgspec
 
 MOST_BYTES = 8 << 20
 KEPT = 3
+MOST_WAITING = 10_000
+# A process that ends gives its last lines so long.
+_LAST_LINES_S = 2.0
 
 
 class Redacting(logging.Formatter):
@@ -58,6 +66,44 @@ class PrivateFile(RotatingFileHandler):
         return os.fdopen(descriptor, "a", encoding="utf-8")
 
 
+class Behind(logging.Handler):
+    """Hands records to others on a thread of its own. What does not fit into the queue is counted and left out."""
+
+    def __init__(self, *handlers: logging.Handler) -> None:
+        super().__init__()
+        self._handlers = handlers
+        self._waiting: SimpleQueue[logging.LogRecord | None] = SimpleQueue()
+        self._left_out = 0
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._waiting.qsize() >= MOST_WAITING:
+            self._left_out += 1
+            return
+        # Its arguments may be something else by the time it is written.
+        record.msg, record.args = record.getMessage(), None
+        self._waiting.put(record)
+
+    def _write(self) -> None:
+        while (record := self._waiting.get()) is not None:
+            left_out, self._left_out = self._left_out, 0
+            if left_out:
+                record.msg = f"{record.msg} ({left_out} lines before this were left out: the log could not be written)"
+            for handler in self._handlers:
+                if record.levelno >= handler.level:
+                    handler.handle(record)
+
+    def close(self) -> None:
+        """Write what waits, if that can be done soon."""
+        self._waiting.put(None)
+        self._thread.join(_LAST_LINES_S)
+        for handler in self._handlers:
+            if not self._thread.is_alive():
+                handler.close()
+        super().close()
+
+
 def start(home: Path, level: str, redact: Callable[[str], str]) -> None:
     """Send everything that is logged in this process through the redactor, to the file and to stderr."""
     folder = home / "logs"
@@ -71,8 +117,7 @@ def start(home: Path, level: str, redact: Callable[[str], str]) -> None:
     for handler in root.handlers[:]:
         root.removeHandler(handler)
         handler.close()
-    root.addHandler(file)
-    root.addHandler(screen)
+    root.addHandler(Behind(file, screen))
     root.setLevel(level.upper())
     # What a client sends wrong is answered, not logged: otherwise anybody could fill the log.
     for name in ("uvicorn", "quic"):
