@@ -1738,6 +1738,7 @@ export interface Proposal {
   signer: string;
   publisher: string;
   state: "enabled" | "quarantined" | "trusted";
+  older_than?: string;
 }
 
 export interface ProviderInfo {

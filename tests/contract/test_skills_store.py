@@ -97,6 +97,39 @@ def test_an_update_that_asks_for_no_more_needs_no_yes_but_is_not_trusted_for_it(
     assert (record.description, record.state, offered(skills)) == ("Better.", "quarantined", [])
 
 
+@pytest.mark.parametrize(
+    ("new", "installed_one", "older"),
+    [
+        ("1.2.3", "1.3.0", True),
+        ("1.9", "1.10", True),
+        ("2.0.0-beta.1", "2.0.0", True),
+        ("v1.0", "1.0.1", True),
+        ("1.3.0", "1.2.3", False),
+        ("1.0", "1.0.0", False),
+        ("", "1.0", False),
+        ("spring", "autumn", False),
+    ],
+)
+def test_an_older_version_waits_for_a_yes_that_knows_it_is_older(
+    skills: Skills, source: Path, new: str, installed_one: str, older: bool
+) -> None:
+    publisher(skills)
+
+    def written(version: str) -> None:
+        (source / "SKILL.md").write_text(f"---\nname: subject\ndescription: d\nversion: '{version}'\n---\nIt is {version}.\n")
+        signing.sign(source, KEY)
+
+    written(installed_one)
+    installed(skills, source, state=None)
+    written(new)
+    made = skills.install(source)
+    assert isinstance(made, Proposal) == older
+    if isinstance(made, Proposal):
+        assert made.older_than == installed_one
+        assert skills.get("subject").record.version == installed_one
+        assert isinstance(skills.install(source, confirm=made.digest), Record)
+
+
 def test_an_update_that_asks_for_more_asks_again_and_shows_what_is_new(skills: Skills, tmp_path: Path, source: Path) -> None:
     before = installed(skills, source)
     wider = make(tmp_path / "wider", asking("read_file", "x"), wants={"read": ["notes"]})

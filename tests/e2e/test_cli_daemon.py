@@ -35,6 +35,29 @@ def test_a_home_that_cannot_be_is_named_and_nobodys_defect(tmp_path: Path, argum
         assert "✗ home folder" in said
 
 
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o720])
+def test_a_home_that_others_can_change_is_refused(tmp_path: Path, mode: int) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(mode)
+    done = palyra(tmp_path, "up", "--detach", "--home", str(home))
+    assert done.returncode != 0
+    assert f"chmod 700 {home}" in done.stdout + done.stderr
+    assert not (home / "journal.db").exists()
+
+
+def test_a_home_of_another_user_is_refused(tmp_path: Path) -> None:
+    home, number = Path("/usr/share"), 0
+    if os.geteuid() == 0:
+        home, number = tmp_path / "home", 12_345
+        home.mkdir(mode=0o700)
+        os.chown(home, number, number)
+    done = palyra(tmp_path, "serve", "--home", str(home))
+    assert done.returncode != 0
+    assert f"belongs to another user (number {number})" in done.stdout + done.stderr
+    assert not (home / "journal.db").exists()
+
+
 def test_every_problem_of_the_settings_is_told_when_a_daemon_cannot_start(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[server]\nhttp_prot = 1\nhost = 2\n")
     done = palyra(tmp_path, "up", "--detach")

@@ -240,3 +240,11 @@ def test_a_signed_skill_of_a_publisher_you_trust_is_trusted_and_falls_with_them(
 def test_a_name_that_is_none_is_refused(served: DaemonProcess, name: str) -> None:
     skills(served, "show", name, code=2)
     assert served.request("GET", f"/v1/skills/{name}").status in (400, 404)
+
+
+@pytest.mark.parametrize("name", ["fs", "fs-read", "shell-run", "shell", "memory"])
+def test_a_skill_cannot_be_called_like_a_tool(served: DaemonProcess, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\nDo it.\n")
+    answer = served.request("POST", "/v1/skills", {"path": str(tmp_path / name)})
+    assert (answer.status, "rename it" in answer.json["error"]["message"]) == (400, True)

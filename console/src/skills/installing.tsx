@@ -73,7 +73,7 @@ function Proposed({ proposal, busy, onInstall, onLeave }: { proposal: Proposal; 
   const [tone, state] = STATES[proposal.state]!;
   return (
     <section class="form" aria-label={`What ${proposal.name} asks for`}>
-      <h3><bdi>{visible(proposal.name)}</bdi> {proposal.version} {proposal.updates && <Badge>an update</Badge>} <Badge tone={tone}>will be {state}</Badge></h3>
+      <h3><bdi>{visible(proposal.name)}</bdi> {proposal.version} {proposal.updates && !proposal.older_than && <Badge>an update</Badge>} {proposal.older_than && <Badge tone="bad">Older than the installed {visible(proposal.older_than)}</Badge>} <Badge tone={tone}>will be {state}</Badge></h3>
       <p><bdi>{visible(proposal.description)}</bdi></p>
       <p class="hint">{proposal.publisher ? `Signed by ${visible(proposal.publisher)}, whom you trust.` : proposal.signer ? "Signed by somebody you do not know." : "Nobody signed it."}</p>
       <h4>What it may do</h4>
@@ -85,7 +85,7 @@ function Proposed({ proposal, busy, onInstall, onLeave }: { proposal: Proposal; 
       </ul>
       {Object.keys(proposal.changes ?? {}).length > 0 && <details><summary>Files</summary><ul class="plain-list">{Object.entries(proposal.changes ?? {}).map(([file, how]) => <li key={file}><span class="mono">{visible(file)}</span> <Badge>{how}</Badge></li>)}</ul></details>}
       <p class="hint mono breaks">{proposal.digest}</p>
-      <div class="row"><button type="button" class="yes" disabled={busy} onClick={onInstall}>{proposal.updates ? "Update to exactly this" : "Install exactly this"}</button><button type="button" class="quiet" onClick={onLeave}>Leave it</button></div>
+      <div class="row"><button type="button" class="yes" disabled={busy} onClick={onInstall}>{proposal.older_than ? "Go back to this" : proposal.updates ? "Update to exactly this" : "Install exactly this"}</button><button type="button" class="quiet" onClick={onLeave}>Leave it</button></div>
     </section>
   );
 }

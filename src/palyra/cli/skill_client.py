@@ -56,6 +56,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     signer: str
     publisher: str
     state: str
+    older_than: str = ""
 
 
 class Publisher(Struct, frozen=True):

@@ -106,7 +106,7 @@ def _install(state: State, proposal: Proposal, source: Path, fingerprint: str) -
         _describe(state, proposal)
     if fingerprint:
         _check(fingerprint, proposal)
-    elif proposal.added or not proposal.updates:
+    elif proposal.added or not proposal.updates or proposal.older_than:
         _ask(state, proposal, source)
     # Exactly what was shown: if the files change meanwhile, the daemon refuses.
     made = skill_client.install(state.api, source, proposal.digest)
@@ -151,6 +151,8 @@ def _describe(state: State, proposal: Proposal) -> None:
     out, style = state.out, state.out.style
     version = f" {clean(proposal.version)}" if proposal.version else ""
     out.line(f"{style(clean(proposal.name), 'bold')}{version}: {one_line(proposal.description)}")
+    if proposal.older_than:
+        out.line(style(f"older than the installed version {clean(proposal.older_than)}", "red"))
     if proposal.publisher:
         out.line(f"signed by {clean(proposal.publisher)}, whom you trust")
     else:

@@ -117,7 +117,16 @@ class Shelf:
 
     async def look(self, source: Source, *, generated: bool = False) -> Proposal:
         """What installing this would mean. Changes nothing."""
-        return await self._off(lambda: self._skills.look(source, generated=generated))
+        proposal = await self._off(lambda: self._skills.look(source, generated=generated))
+        self._check_name(proposal.name)
+        return proposal
+
+    def _check_name(self, name: str) -> None:
+        """Raise InvalidInput for a skill that is called like a tool: a model would take the one for the other."""
+        for spec in self._catalogue.specs():
+            own = not spec.name.startswith(("mcp:", "skill:"))
+            if own and name in (spec.name.replace(".", "-"), spec.name.partition(".")[0]):
+                raise InvalidInput(f"a skill cannot be called {name}, like the agent's own tool {spec.name}: rename it", name=name)
 
     async def install(self, by: str, source: Source, confirm: str, *, generated: bool = False) -> ShownSkill:
         """Install or update what was confirmed by its digest. What the daemon wrote itself is `generated`: nobody vouches."""
@@ -127,6 +136,7 @@ class Shelf:
 
         def install() -> Record:
             before.update({each.record.name: each.record for each in self._skills.all()})
+            self._check_name(self._skills.look(source, generated=generated).name)
             made = self._skills.install(source, confirm=confirm, generated=generated)
             assert isinstance(made, Record)
             return made

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from palyra import config
-from palyra.domain.errors import Conflict, PalyraError
+from palyra.domain.errors import Conflict, Forbidden, PalyraError
 from palyra.domain.ids import OWNER
 from palyra.transports.auth import LOCAL, Access
 
@@ -35,6 +35,22 @@ class Running(Struct, frozen=True, omit_defaults=True):
     version: str
     certificate: str = ""
     grpc: str = ""
+
+
+def check_home(home: Path) -> None:
+    """Raise Forbidden for a home that somebody else owns or may change: they could write this daemon's rights and history."""
+    try:
+        found = home.stat()
+    except FileNotFoundError:
+        return  # It is made, for its owner alone.
+    if found.st_uid != os.geteuid():
+        raise Forbidden(
+            f"{home} belongs to another user (number {found.st_uid}): run palyra as that user, choose another folder with "
+            f"PALYRA_HOME, or take it over with chown -R {os.geteuid()} {home}",
+            home=str(home),
+        )
+    if found.st_mode & 0o022:
+        raise Forbidden(f"{home} can be changed by other users of this machine: run chmod 700 {home}", home=str(home))
 
 
 @contextlib.contextmanager

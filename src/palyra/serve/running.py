@@ -52,6 +52,7 @@ def serve(
     # Half a second of imports makes mostly garbage-free objects: looking for garbage among them would cost a tenth of it.
     gc.disable()
     environment = os.environ if env is None else env
+    files.check_home(home)
     loaded = config.load(home, environment)
     server = loaded.config.server
     config.make_private(home)

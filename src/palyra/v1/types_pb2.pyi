@@ -651,7 +651,7 @@ class SkillList(_message.Message):
     def __init__(self, skills: _Optional[_Iterable[_Union[Listed, _Mapping]]] = ...) -> None: ...
 
 class Proposal(_message.Message):
-    __slots__ = ("name", "description", "version", "digest", "permissions", "added", "dropped", "changes", "updates", "signer", "publisher", "state")
+    __slots__ = ("name", "description", "version", "digest", "permissions", "added", "dropped", "changes", "updates", "signer", "publisher", "state", "older_than")
     class ChangesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -671,6 +671,7 @@ class Proposal(_message.Message):
     SIGNER_FIELD_NUMBER: _ClassVar[int]
     PUBLISHER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    OLDER_THAN_FIELD_NUMBER: _ClassVar[int]
     name: str
     description: str
     version: str
@@ -683,7 +684,8 @@ class Proposal(_message.Message):
     signer: str
     publisher: str
     state: str
-    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., version: _Optional[str] = ..., digest: _Optional[str] = ..., permissions: _Optional[_Iterable[_Union[Permission, _Mapping]]] = ..., added: _Optional[_Iterable[_Union[Permission, _Mapping]]] = ..., dropped: _Optional[_Iterable[_Union[Permission, _Mapping]]] = ..., changes: _Optional[_Mapping[str, str]] = ..., updates: _Optional[bool] = ..., signer: _Optional[str] = ..., publisher: _Optional[str] = ..., state: _Optional[str] = ...) -> None: ...
+    older_than: str
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., version: _Optional[str] = ..., digest: _Optional[str] = ..., permissions: _Optional[_Iterable[_Union[Permission, _Mapping]]] = ..., added: _Optional[_Iterable[_Union[Permission, _Mapping]]] = ..., dropped: _Optional[_Iterable[_Union[Permission, _Mapping]]] = ..., changes: _Optional[_Mapping[str, str]] = ..., updates: _Optional[bool] = ..., signer: _Optional[str] = ..., publisher: _Optional[str] = ..., state: _Optional[str] = ..., older_than: _Optional[str] = ...) -> None: ...
 
 class Wants(_message.Message):
     __slots__ = ("hosts", "read", "write", "secrets")

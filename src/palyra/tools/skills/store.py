@@ -6,6 +6,7 @@ the record is replaced in one rename, so an install has happened or it has not.
 
 import fcntl
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -68,6 +69,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
     signer: str
     publisher: str
     state: State
+    # The installed version, if this one is older: whoever says yes has seen it.
+    older_than: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -81,6 +84,10 @@ class Listed(Struct, frozen=True, kw_only=True):
     state: State
     publisher: str
     problem: str = ""
+
+
+# 1.2.3, v1.2, 2.0.0-beta.1; what stands behind a plus says nothing about the order.
+_VERSION = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,5})(-[0-9A-Za-z.-]+)?(?:\+.*)?$")
 
 
 class _Checked(Struct, frozen=True):
@@ -120,7 +127,7 @@ class Skills:
             proposal = self._proposal(checked, generated=generated)
             if confirm and confirm != proposal.digest:
                 raise Conflict(f"{proposal.name} is not what was confirmed: look at it again", digest=proposal.digest)
-            if not confirm and (proposal.added or not proposal.updates):
+            if not confirm and (proposal.added or not proposal.updates or proposal.older_than):
                 return proposal
             return self._put(checked, proposal, generated=generated)
 
@@ -161,6 +168,7 @@ class Skills:
             signer=checked.signer,
             publisher=publisher,
             state=state,
+            older_than=before.version if before is not None and _older(checked.head.version, before.version) else "",
         )
 
     def _put(self, checked: _Checked, proposal: Proposal, *, generated: bool) -> Record:
@@ -342,6 +350,23 @@ class Skills:
             yield
         finally:
             os.close(descriptor)
+
+
+def _older(version: str, other: str) -> bool:
+    """Return whether a version comes before another. Numbers count part by part; what has none of them is not compared."""
+    one, two = _numbers(version), _numbers(other)
+    return bool(one and two) and one < two
+
+
+def _numbers(version: str) -> tuple[tuple[int, ...], int]:
+    found = _VERSION.match(version.strip())
+    if found is None:
+        return ()  # type: ignore[return-value]
+    numbers = [int(each) for each in found[1].split(".")]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    # What is said behind a dash comes before the version itself.
+    return tuple(numbers), 0 if found[2] else 1
 
 
 def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
