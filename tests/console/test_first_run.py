@@ -30,6 +30,7 @@ def allow(page: Page) -> None:
     page.get_by_role("button", name="Allow once").click()
 
 
+@pytest.mark.timeout(300)
 def test_the_five_steps_of_the_tour_are_really_done(browser: Browser, daemon: DaemonProcess) -> None:
     written = daemon.workspace / "palyra-tour.txt"
     with person(browser, daemon) as somebody:

@@ -20,6 +20,9 @@ from palyra.tools.sandbox.descriptors import Reader
 from tests.escapes.attempts import python
 from tests.escapes.world import WHO, World, as_user, patience, world
 
+# Pages are charged to a group in batches of 64 for each processor.
+_CHARGED_AHEAD = 64 * 4096 * (os.cpu_count() or 1)
+
 # These would go on for minutes. How soon exactly they end is for the bench to say.
 SOON = 2
 TIERS: list[Tier] = ["C", "B"]
@@ -150,8 +153,9 @@ def test_many_small_processes_together_get_no_more_memory_than_one(here: World, 
     one = "x=$(head -c 30000000 /dev/zero | tr '\\0' x); sleep 2"
     result = here.run(f"for i in 1 2 3 4 5 6 7 8; do ({one}) & done; wait; exit 3", who, caps=Caps(memory_bytes=most))
     assert result.data["killed"] == "memory"
-    # A group is exact. Where processes are counted now and then, the peak is what was seen last before they were ended.
-    assert result.data["max_rss"] <= most or who == "ordinary"
+    # A group is exact but for the pages that the kernel charges before it looks. Where processes are counted now and then, the
+    # peak is what was seen last before they were ended.
+    assert result.data["max_rss"] <= most + _CHARGED_AHEAD or who == "ordinary"
     assert here.processes() == []
 
 

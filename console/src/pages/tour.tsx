@@ -114,7 +114,7 @@ function Steps({ conversation, note, remember }: { conversation: Conversation; n
     <><p>Let it change something. It shows what would change and waits for your yes: below, in the approvals, or on your phone.</p>
       <button type="button" class="main" disabled={busy || working} onClick={() => void say(WRITE)}>Ask it to write a file</button></>,
     <><p>Take it back. The file is as it was before; that it was there, and that you took it back, stays on the tape.</p>
-      <button type="button" class="main" disabled={busy || !wrote} onClick={() => void undo()}>Undo it</button></>,
+      <button type="button" class="main" disabled={busy || working || !wrote} onClick={() => void undo()}>Undo it</button></>,
     <><p>Pull the plug. Ask for the file once more, and while the question is open, end Palyra as a power cut would. It starts again by itself, and the question is still there: say yes.</p>
       {!asked ? <button type="button" class="main" disabled={busy || working} onClick={() => void say(AGAIN)}>Ask once more</button>
         : note.restarted === undefined ? <button type="button" class="no" disabled={busy || !waits} onClick={() => void plug()}>Pull the plug now</button>
