@@ -20,5 +20,5 @@ export const REPLIES: Record<Reply["state"], Tone> = {
 };
 
 export const REPLY_KINDS: Record<Reply["kind"], string> = {
-  answer: "answer", approval: "question", command: "answer to a command", edit: "changed text", message: "message", pairing: "about pairing", told: "word to the sender",
+  answer: "answer", failure: "failure notice", approval: "question", command: "answer to a command", edit: "changed text", message: "message", pairing: "about pairing", told: "word to the sender",
 };
