@@ -20,6 +20,7 @@ NAMES = (
     "console",
     "channels",
     "transports",
+    "floods",
     "workers",
 )
 

@@ -26,6 +26,7 @@ from palyra.transports.http.calls import Answer, Call, Parts, Streaming
 from palyra.transports.http.errors import internal, status_of
 from palyra.transports.http.streams import place
 from palyra.transports.http.watching import Batch, all_watched, session_watched
+from palyra.transports.intake import BUDGET
 from palyra.transports.limits import Ending, seat
 from palyra.v1 import types_pb2
 
@@ -36,8 +37,6 @@ _GRACE_S = 3.0
 _LINGER_S = 0.2
 _PIECE = 64 << 10
 _KEEPALIVE_MS = 30_000
-_STREAMS_PER_CONNECTION = 1_024
-_METADATA_BYTES = 16 << 10
 # Also those that have only begun: gRPC's library shakes hands by itself, and takes no more than these.
 _CONNECTIONS = 1_024
 
@@ -61,7 +60,7 @@ class GrpcServer:
             handlers = {rpc.path.rpartition("/")[2]: self._handler(rpc) for rpc in rpcs}
             self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
             names.append(service.full_name)
-        self._strangers = Strangers(self._knock, _address)
+        self._strangers = Strangers(app.guard.count, _address)
         self._names = self._strangers.add_to(self._server, names)
         self.address = ""
 
@@ -142,11 +141,6 @@ class GrpcServer:
             return time.perf_counter() - begun if rpc.kind in ("one", "either") else 0.0
 
         return handle
-
-    def _knock(self, address: str) -> None:
-        """Count a call that needs no token, like the probe over HTTP."""
-        probe = next(route for route in self._app.routes if route.path == "/healthz")
-        self._app.guard.admit(probe, {}, address)
 
     def _admitted(self, rpc: Rpc, context: Context) -> tuple[Any, str]:
         headers = {key.encode(): _bytes(value) for key, value in context.invocation_metadata()}
@@ -266,8 +260,16 @@ def _options(app: App) -> Sequence[tuple[str, Any]]:
     return (
         ("grpc.max_receive_message_length", app.limits.body_bytes),
         ("grpc.max_send_message_length", -1),
-        ("grpc.max_metadata_size", _METADATA_BYTES),
-        ("grpc.max_concurrent_streams", _STREAMS_PER_CONNECTION),
+        ("grpc.max_metadata_size", BUDGET.metadata_bytes),
+        ("grpc.absolute_max_metadata_size", BUDGET.metadata_bytes),
+        ("grpc.max_concurrent_streams", BUDGET.calls),
+        ("grpc.http.overload_protection", 1),
+        ("grpc.tcp_receive_buffer_size", BUDGET.receive_bytes),
+        ("grpc.experimental.tcp_max_read_chunk_size", BUDGET.receive_bytes),
+        ("grpc.http2.max_requests_per_read", BUDGET.calls_at_once),
+        # Whoever resets calls faster than they are taken up is refused by the library, before Python hears of it.
+        ("grpc.server.max_pending_requests", BUDGET.calls_waiting),
+        ("grpc.server.max_pending_requests_hard_limit", 2 * BUDGET.calls_waiting),
         ("grpc.max_allowed_incoming_connections", _CONNECTIONS),
         ("grpc.server_handshake_timeout_ms", int(app.limits.header_s * 1000)),
         # Two daemons on one port would each get half of the calls.
@@ -276,4 +278,5 @@ def _options(app: App) -> Sequence[tuple[str, Any]]:
         ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS // 2),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_MS // 3),
+        ("grpc.http2.max_ping_strikes", BUDGET.pings),
     )

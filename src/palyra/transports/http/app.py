@@ -17,6 +17,7 @@ from palyra.transports.http.routes import Endpoint, Gives, Route, Table
 from palyra.transports.http.streams import headers_of, place, send_answer, send_stream
 from palyra.transports.http.watching import cursor_for
 from palyra.transports.http.websocket import WS_PATH, Conversation
+from palyra.transports.intake import Pool
 from palyra.transports.limits import Ending, Limits, seat
 
 log = logging.getLogger("palyra.http")
@@ -41,6 +42,8 @@ class App:
         self.routes: tuple[Route[Any, Any], ...] = (*table.ROUTES, about_itself)
         self._table = Table(self.routes)
         self._exchanges = 0
+        # What is held for callers without a token, over every door.
+        self.strangers = Pool()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._exchanges += 1
@@ -139,13 +142,14 @@ class App:
         query = reading.query(endpoint, given)
         takes = endpoint.route.takes
         body: Any
+        pool = self.strangers if endpoint.route.scope is None else None
         if takes is not None:
-            raw = await reading.read_body(receive, headers, self.limits, most=takes.most)
+            raw = await reading.read_body(receive, headers, self.limits, most=takes.most, pool=pool)
             body = reading.upload(takes, raw, headers.get(b"content-type"))
         elif endpoint.decode is None:
             body = endpoint.default_body
         else:
-            raw = await reading.read_body(receive, headers, self.limits, most=endpoint.route.most)
+            raw = await reading.read_body(receive, headers, self.limits, most=endpoint.route.most, pool=pool)
             body = reading.body(endpoint, raw, headers.get(b"content-type"))
         return Call(self.parts, token, path, query, body, headers, address, by_cookie, receive)
 

@@ -75,7 +75,8 @@ class Guard:
     def admit(self, route: Route[Any, Any], headers: dict[bytes, bytes], address: str) -> tuple[Token, bool]:
         """The caller's token and whether a cookie carried it. Open routes know nobody."""
         if route.scope is None:
-            self._rates.take(address)
+            if route.counted:
+                self.count(address)
             return ANYBODY, False
         token, by_cookie = self.identify(headers, address)
         self._rates.take(token.token_id)
@@ -97,6 +98,10 @@ class Guard:
     def knows(self, authorization: bytes) -> bool:
         """Whether it is worth waiting for the rest of a request; who it is and what they may is seen when it has come."""
         return self._access.knows(_bearer(authorization))
+
+    def count(self, address: str) -> None:
+        """Count one request of somebody who needs no token."""
+        self._rates.take(address)
 
     def take(self, token: Token) -> None:
         """Count one message of an open WebSocket like a request."""

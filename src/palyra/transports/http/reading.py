@@ -11,6 +11,7 @@ from palyra.domain.errors import InvalidInput
 from palyra.transports.http.calls import Receive, Upload
 from palyra.transports.http.errors import BodyTooLarge, BodyTooSlow, WrongMediaType
 from palyra.transports.http.routes import PATTERNS, Endpoint, Takes
+from palyra.transports.intake import Pool
 from palyra.transports.limits import Limits
 
 _MOST_PARAMETERS = 32
@@ -96,8 +97,10 @@ def invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:
     return InvalidInput(f"{what} is not valid at {path}: {problem[:1].lower()}{problem[1:]}", path=path)
 
 
-async def read_body(receive: Receive, headers: dict[bytes, bytes], limits: Limits, *, most: int = 0) -> bytes:
-    """The whole body, of at most `most` bytes if that is given, else as many as every route takes."""
+async def read_body(
+    receive: Receive, headers: dict[bytes, bytes], limits: Limits, *, most: int = 0, pool: Pool | None = None
+) -> bytes:
+    """The whole body, of at most `most` bytes if that is given, else as many as every route takes. `pool`: for a stranger's."""
     if most:
         limits = msgspec.structs.replace(limits, body_bytes=most)
     declared = headers.get(b"content-length", b"")
@@ -108,26 +111,42 @@ async def read_body(receive: Receive, headers: dict[bytes, bytes], limits: Limit
         raise _too_large(limits)
     try:
         async with asyncio.timeout(limits.body_s):
-            return await _read(receive, limits)
+            return await _read(receive, limits, pool)
     except TimeoutError:
         raise BodyTooSlow(f"the body did not arrive within {limits.body_s:g} s") from None
 
 
-async def _read(receive: Receive, limits: Limits) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        piece = message.get("body", b"")
-        pieces.append(piece)
-        size += len(piece)
-        if size > limits.body_bytes:
-            await _drain(receive, limits)
-            raise _too_large(limits)
-        if not message.get("more_body"):
-            return piece if len(pieces) == 1 else b"".join(pieces)
+async def _read(receive: Receive, limits: Limits, pool: Pool | None) -> bytes:
+    # One growing buffer: a list of a million pieces of one byte each would be fifty times as large.
+    body = bytearray()
+    held = 0
+    try:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            piece = message.get("body", b"")
+            if not body and not message.get("more_body"):
+                return _fitting(piece, limits)
+            if pool is not None:
+                pool.take(len(piece))
+                held += len(piece)
+            body += piece
+            if len(body) > limits.body_bytes:
+                if message.get("more_body"):
+                    await _drain(receive, limits)
+                raise _too_large(limits)
+            if not message.get("more_body"):
+                return bytes(body)
+    finally:
+        if pool is not None:
+            pool.give_back(held)
+
+
+def _fitting(body: bytes, limits: Limits) -> bytes:
+    if len(body) > limits.body_bytes:
+        raise _too_large(limits)
+    return body
 
 
 async def _drain(receive: Receive, limits: Limits) -> None:

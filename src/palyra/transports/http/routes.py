@@ -63,7 +63,9 @@ class Takes:
 
 @dataclass(frozen=True, kw_only=True)
 class Route(Generic[Q, B]):
-    """`scope` None: no token is needed. `errors` are statuses beyond those that follow from the rest of the row."""
+    """`scope` None: no token is needed. `counted`: requests count towards limits.requests_per_second. `errors` are statuses beyond
+    those that follow from the rest of the row.
+    """
 
     method: str
     path: str
@@ -75,6 +77,7 @@ class Route(Generic[Q, B]):
     once: bool = False
     # Whether a token of scope client may call it, for its own sessions.
     client: bool = False
+    counted: bool = True
     query: type[Q] = Nothing  # type: ignore[assignment]
     body: type[B] | None = None
     takes: Takes | None = None

@@ -1,119 +1,32 @@
-"""uvicorn as our HTTP server: its protocol with the limits it lacks, and a shutdown that is ours.
+"""uvicorn as our HTTP server: its protocol behind the intake budget, and a shutdown that is ours.
 
-uvicorn reads headers without end and waits for them without end; both are bounded here, before the application sees anything.
-It also looks ten times a second whether it is to end and what time it is: ours is told the one, and looks at the other when asked.
+uvicorn also looks ten times a second whether it is to end and what time it is: ours is told the one, and looks at the other when
+asked.
 """
 
 import asyncio
 import contextlib
 import socket
 import ssl
-import time
 from collections.abc import Callable, Generator
-from email.utils import formatdate
 from typing import Any
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import Server
 
-from palyra.domain.errors import InvalidInput, PalyraError, Unavailable
 from palyra.transports.doorstep import Doorstep, TlsListener
 from palyra.transports.http.app import App
-from palyra.transports.http.errors import BodyTooSlow, TooManyHeaders, body_of, status_of
-from palyra.transports.http.streams import headers_of
+from palyra.transports.http.connection import Protocol
+from palyra.transports.intake import budget_for
 from palyra.transports.limits import Limits
 from palyra.transports.listening import BACKLOG
 
-_HEADER_BYTES = 64 << 10
 _KEEP_ALIVE_S = 30
 _GRACE_S = 3
 _LINGER_S = 1.0
 # Connections whose TLS is not there yet.
 _SHAKING_HANDS_FROM_ONE_PLACE = 128
 _SHAKING_HANDS = 256
-
-
-class Protocol(HttpToolsProtocol):
-    """One connection. What is wrong with a request before it is one is answered in the same shape as everything else."""
-
-    # Beyond what uvicorn's own has: more names than Python shares between objects would cost each connection a dictionary.
-    __slots__ = ("_dated", "_deadline", "_header_bytes", "_refused")
-
-    limits = Limits()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._header_bytes = self._dated = 0
-        self._refused = False
-        self._deadline = self.loop.call_later(self.limits.header_s, self._too_slow)
-        most = 2 * self.limits.exchanges
-        if len(self.connections) > most:
-            self._refuse(Unavailable(f"{most} connections are open: try again when some have ended"))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._deadline.cancel()
-        super().connection_lost(exc)
-
-    def on_message_begin(self) -> None:
-        self._header_bytes = 0
-        self._deadline.cancel()
-        self._deadline = self.loop.call_later(self.limits.header_s, self._too_slow)
-        super().on_message_begin()
-
-    def on_url(self, url: bytes) -> None:
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value))
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        self._deadline.cancel()
-        if (now := int(time.time())) != self._dated:
-            self._dated = now
-            self.server_state.default_headers = [(b"date", formatdate(now, usegmt=True).encode())]
-        super().on_headers_complete()
-
-    def data_received(self, data: bytes) -> None:
-        if not self._refused:
-            super().data_received(data)
-
-    def _count(self, size: int) -> None:
-        self._header_bytes += size
-        # Some more than the application allows, so that it can say so itself to anybody who is merely over the limit.
-        if self._header_bytes > _HEADER_BYTES or len(self.headers) > 4 * self.limits.headers:
-            self._refuse(TooManyHeaders(f"the headers of a request may have {_HEADER_BYTES} bytes", limit=_HEADER_BYTES))
-            raise InvalidInput("too many headers")
-
-    def _too_slow(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
-            self._refuse(BodyTooSlow(f"the headers of the request did not arrive within {self.limits.header_s:g} s"))
-
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(InvalidInput("this is not a valid HTTP request"))
-
-    def _refuse(self, error: PalyraError) -> None:
-        if self._refused or self.transport.is_closing():
-            return
-        self._refused = True
-        body = body_of(error)
-        lines = [STATUS_LINE[status_of(error)]]
-        for name, value in (*headers_of(()), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))):
-            lines += [name, b": ", value, b"\r\n"]
-        self.transport.write(b"".join((*lines, b"connection: close\r\n\r\n", body)))
-        # Closing with unread data resets the connection, and the client never learns why: what still comes is thrown away.
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
-        self.loop.call_later(_LINGER_S, self.transport.close)
-
-
-def _websocket(**options: Any) -> asyncio.Protocol:
-    # Loaded when the first WebSocket comes: half of the daemons never see one.
-    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-
-    return WebSocketsSansIOProtocol(**options)
 
 
 class HttpServer(Server):
@@ -159,7 +72,7 @@ class HttpServer(Server):
 def _config(app: App, limits: Limits) -> Config:
     config = Config(
         app,
-        http=type("LimitedProtocol", (Protocol,), {"limits": limits}),
+        http=type("LimitedProtocol", (Protocol,), _shared(app, limits)),
         ws="none",
         interface="asgi3",
         lifespan="off",
@@ -175,3 +88,18 @@ def _config(app: App, limits: Limits) -> Config:
     config.load()
     config.ws_protocol_class = _websocket  # type: ignore[assignment]
     return config
+
+
+def _shared(app: App, limits: Limits) -> dict[str, Any]:
+    """What all connections of a server have in common."""
+    budget = budget_for(limits)
+    silent = Doorstep(from_one_place=budget.silent_from_one_place, in_all=budget.silent)
+    return {"limits": limits, "budget": budget, "silent": silent, "strangers": app.strangers}
+
+
+def _websocket(config: Config, **options: Any) -> asyncio.Protocol:
+    # Loaded when the first WebSocket comes: half of the daemons never see one.
+    from palyra.transports.http.ws_connection import WebSocketConnection
+
+    http: Any = config.http_protocol_class
+    return WebSocketConnection(http.budget, config=config, **options)

@@ -20,6 +20,7 @@ from aioquic.quic.events import (
 )
 
 from palyra.transports.http.app import App
+from palyra.transports.intake import BUDGET, Share
 from palyra.transports.limits import Limits
 from palyra.transports.quic.bounded import BoundedConnection, BoundedH3
 from palyra.transports.quic.exchange import PIECE, Exchange, scope_of
@@ -27,7 +28,7 @@ from palyra.transports.quic.exchange import PIECE, Exchange, scope_of
 log = logging.getLogger("palyra.quic")
 
 # The largest frame that has to be whole before it means anything: a request's headers.
-MOST_HEADER_BYTES = 64 << 10
+MOST_HEADER_BYTES = BUDGET.header_bytes
 # What may be on its way without having been acknowledged: of one stream, and of all that have more than a piece there.
 MOST_UNSENT = 256 << 10
 MOST_UNSENT_TOGETHER = 1 << 20
@@ -52,6 +53,7 @@ class Connection(QuicConnectionProtocol):
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: set[Exchange] = set()
         self._is_over = False
+        self._share = Share()
         self._together_at = 0.0
         # Nobody may stay without asking for anything: first for the handshake, then between requests.
         self._patience = self._loop.call_later(limits.header_s, self._give_up)
@@ -63,8 +65,12 @@ class Connection(QuicConnectionProtocol):
     # --- what comes in ------------------------------------------------------------------------------------------------
 
     def datagram_received(self, data: Any, addr: Any) -> None:
+        if self._share.spent:
+            # Dropped, as a busy network would: whoever means it sends it again.
+            return
         try:
-            super().datagram_received(data, addr)
+            with self._share.taking():
+                super().datagram_received(data, addr)
         except Exception:
             # The boundary: whatever a peer sends ends its own connection and nothing else.
             log.debug("a QUIC connection is dropped", exc_info=True)

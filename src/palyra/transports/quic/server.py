@@ -9,7 +9,6 @@ import socket
 from collections import Counter
 from typing import Any
 
-from aioquic.asyncio.server import QuicServer
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -17,9 +16,11 @@ from cryptography.x509 import load_pem_x509_certificates
 
 from palyra.runtime.tls.pair import Pair
 from palyra.transports.http.app import App
+from palyra.transports.intake import Share
 from palyra.transports.limits import Limits, seat
 from palyra.transports.quic.bounded import CONNECTION_WINDOW, STREAM_WINDOW
 from palyra.transports.quic.connection import Connection
+from palyra.transports.quic.metered import MeteredServer
 
 MOST_CONNECTIONS = 256
 MOST_FROM_ONE_PLACE = 32
@@ -31,7 +32,7 @@ class _Full(Exception):
     """No more connections, of all or of one place."""
 
 
-class Http3(QuicServer):
+class Http3(MeteredServer):
     def __init__(self, app: App, limits: Limits, pair: Pair, server: tuple[str, int]) -> None:
         self._settings = QuicConfiguration(
             is_client=False,
@@ -42,6 +43,7 @@ class Http3(QuicServer):
         )
         self.use(pair)
         super().__init__(configuration=self._settings, create_protocol=self._accept, retry=True)
+        self.strangers = Share()
         self._app = app
         self._limits = limits
         self._server = server

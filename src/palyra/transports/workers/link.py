@@ -1,10 +1,12 @@
 """A connection that carries messages of the worker protocol, from the daemon's side, whatever bytes go through."""
 
 import asyncio
+from collections import deque
 from typing import Protocol
 
 from palyra.domain.errors import InvalidInput
 from palyra.domain.workers import MOST_FIRST_FRAME, MOST_FRAME, Down, Frames, Up, frame, from_worker
+from palyra.transports.intake import BUDGET, Meter
 
 _READ = 64 << 10
 # What may lie here unsent before a peer counts as one that does not read.
@@ -34,7 +36,9 @@ class MessageLink:
     def __init__(self, carrier: Carrier, address: str) -> None:
         self._carrier = carrier
         self._frames = Frames(MOST_FIRST_FRAME)
-        self._waiting: list[bytes] = []
+        self._waiting: deque[bytes] = deque()
+        self._meter = Meter()
+        self._turn = 0.0
         self._closed = False
         self.address = address
 
@@ -71,8 +75,18 @@ class MessageLink:
                 return None
             if not data:
                 return None
-            self._waiting = self._frames.feed(data)
-        return from_worker(self._waiting.pop(0))
+            self._waiting.extend(self._frames.feed(data))
+        body = self._waiting.popleft()
+        await self._pay(BUDGET.message + len(body) / 1024 * BUDGET.per_kilobyte)
+        return from_worker(body)
+
+    async def _pay(self, cost: float) -> None:
+        """Whoever says too much is not read for a while, and nobody has the event loop for longer than a turn."""
+        self._turn += cost
+        wait = self._meter.spend(cost)
+        if wait or self._turn > BUDGET.per_turn:
+            self._turn = 0.0
+            await asyncio.sleep(wait)
 
     def close(self) -> None:
         if not self._closed:

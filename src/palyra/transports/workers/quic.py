@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from aioquic.asyncio.server import QuicServer
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 
@@ -20,8 +19,10 @@ from palyra.domain.errors import InvalidInput, PalyraError, Unauthenticated
 from palyra.domain.hands import everyday
 from palyra.domain.workers import DAEMON_NAME, AskChallenge, Challenge, Prove, Refused, challenge
 from palyra.runtime.tls import proving
+from palyra.transports.intake import Share
 from palyra.transports.limits import seat
 from palyra.transports.quic.bounded import CONNECTION_WINDOW, STREAM_WINDOW
+from palyra.transports.quic.metered import MeteredServer
 from palyra.transports.workers.link import MessageLink
 from palyra.transports.workers.quic_carrier import ALPN, StreamCarrier
 from palyra.transports.workers.reception import Reception
@@ -50,7 +51,7 @@ class _Came(StreamCarrier):
         self._on_end(self)
 
 
-class QuicDoor(QuicServer):
+class QuicDoor(MeteredServer):
     """Beside the door by TLS, with the same reception. Enrolling is done there."""
 
     def __init__(self, reception: Reception, certificate: str) -> None:
@@ -63,6 +64,7 @@ class QuicDoor(QuicServer):
         )
         settings.load_cert_chain(certificate, certificate)
         super().__init__(configuration=settings, create_protocol=self._accept, retry=True)
+        self.strangers = Share()
         self._reception = reception
         self._from = ""
         self._places: dict[_Came, str] = {}

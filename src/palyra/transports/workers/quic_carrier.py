@@ -7,6 +7,7 @@ from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated, QuicEvent, StreamDataReceived, StreamReset
 
+from palyra.transports.intake import Share
 from palyra.transports.quic.bounded import BoundedConnection
 
 ALPN = "palyra-worker"
@@ -22,6 +23,7 @@ class StreamCarrier(QuicConnectionProtocol):
         self._reader = asyncio.StreamReader()
         self._moved = asyncio.Event()
         self._over = False
+        self._share = Share()
 
     # --- a carrier ----------------------------------------------------------------------------------------------------
 
@@ -61,8 +63,11 @@ class StreamCarrier(QuicConnectionProtocol):
     # --- what comes in ------------------------------------------------------------------------------------------------
 
     def datagram_received(self, data: Any, addr: Any) -> None:
+        if self._share.spent:
+            return
         try:
-            super().datagram_received(data, addr)
+            with self._share.taking():
+                super().datagram_received(data, addr)
         except Exception:  # noqa: BLE001  whatever a peer sends ends its own connection and nothing else
             self.close()
         self._moved.set()
