@@ -51,7 +51,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     calls: int = 1_024
     calls_at_once: int = 8
     receive_bytes: int = 128 << 10
-    calls_waiting: int = 128
+    calls_waiting: int = 256
     metadata_bytes: int = 16 << 10
     pings: int = 2
 

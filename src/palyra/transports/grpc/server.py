@@ -269,7 +269,7 @@ def _options(app: App) -> Sequence[tuple[str, Any]]:
         ("grpc.http2.max_requests_per_read", BUDGET.calls_at_once),
         # Whoever resets calls faster than they are taken up is refused by the library, before Python hears of it.
         ("grpc.server.max_pending_requests", BUDGET.calls_waiting),
-        ("grpc.server.max_pending_requests_hard_limit", 2 * BUDGET.calls_waiting),
+        ("grpc.server.max_pending_requests_hard_limit", BUDGET.calls_waiting + BUDGET.calls_waiting // 4),
         ("grpc.max_allowed_incoming_connections", _CONNECTIONS),
         ("grpc.server_handshake_timeout_ms", int(app.limits.header_s * 1000)),
         # Two daemons on one port would each get half of the calls.
