@@ -35,6 +35,8 @@ from palyra.channels.contract import (
 )
 from palyra.domain.channels import Inbound, InboundFile, Sender
 from palyra.domain.errors import InvalidInput
+from palyra.domain.hands import everyday
+from palyra.domain.outside import check_json
 from palyra.domain.splitting import Limit
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ class Webhook:
         if self._door is None:
             return _refused(503, "the channel is not ready: try again")
         try:
+            await everyday.do(check_json, body)
             message = _inbound(_decoder.decode(body))
         except (msgspec.DecodeError, InvalidInput, binascii.Error) as error:
             return _refused(400, f"the message is not understood: {error}")

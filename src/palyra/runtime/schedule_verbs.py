@@ -20,6 +20,7 @@ from palyra.domain.events import AdminChanged
 from palyra.domain.hands import everyday
 from palyra.domain.ids import SYSTEM_TAPE
 from palyra.domain.labels import CLEAN, Label
+from palyra.domain.outside import as_line, check_line
 from palyra.domain.redaction import Redactor
 from palyra.domain.schedules import AtTrigger, FileTrigger, Firing, HookTrigger, Missed, Overlap, Quiet, Schedule
 from palyra.domain.tools import Subject
@@ -278,11 +279,12 @@ class Schedules:
             self._find_model(new.model)
         for subject in new.scopes:
             self._check_scope(subject)
+        check_line("name", new.name)
         once = isinstance(trigger, AtTrigger)
         made = Schedule(
             schedule_id=schedule_id,
             owner=principal,
-            name=self._redactor.redact(new.name.strip()) or " ".join(text.split())[:60],
+            name=self._redactor.redact(new.name.strip()) or as_line(" ".join(text.split()))[:60],
             text=text,
             trigger=trigger,
             zone=zone,

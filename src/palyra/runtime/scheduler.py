@@ -12,6 +12,7 @@ from functools import partial
 from palyra.domain.errors import Conflict, NotFound, PalyraError, Unavailable
 from palyra.domain.events import ApprovalRequested, RunFailed
 from palyra.domain.labels import CLEAN, Label, merge, untrusted
+from palyra.domain.outside import as_line
 from palyra.domain.schedules import Firing, FiringState, Schedule
 from palyra.journal import approvals, runs, tasks
 from palyra.journal import schedules as rows
@@ -125,7 +126,7 @@ class Scheduler:
         """Its own, or one for this firing: if that is wanted, or its own has been put away meanwhile."""
         key = f"schedule:{schedule.schedule_id}"
         for each in (f"{key}:{due_ms}",) if schedule.fresh else (key, f"{key}:{due_ms}"):
-            wanted = Resolve(key=each, title=schedule.name, workspace=schedule.workspace)
+            wanted = Resolve(key=each, title=as_line(schedule.name), workspace=schedule.workspace)
             # Who is no user of the daemon sees no folder but the one they were given, and perhaps none.
             folder = None if schedule.owner.startswith("user:") else schedule.workspace
             session, _ = await self._sessions.find_or_create(schedule.owner, wanted, folder=folder)

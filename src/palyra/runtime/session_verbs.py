@@ -9,6 +9,7 @@ from msgspec import Struct
 from palyra.domain import ids
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from palyra.domain.events import SessionChanged, SessionCreated
+from palyra.domain.outside import check_line
 from palyra.domain.redaction import Redactor
 from palyra.journal import runs, sessions, tape
 from palyra.journal.database import Database, Tx
@@ -69,6 +70,7 @@ class Sessions:
         for name in ("key", "label", "title", "device", "channel"):
             if len(getattr(wanted, name)) > _LONGEST_NAME:
                 raise InvalidInput(f"{name} may have {_LONGEST_NAME} characters")
+            check_line(name, wanted.title.strip() if name == "title" else getattr(wanted, name))
         if wanted.session_id:
             ids.check(wanted.session_id, "session_id")
         workspace = self.workspace(wanted.workspace or (self._default_workspace if folder is None else folder))
@@ -161,6 +163,7 @@ class Sessions:
         """A new session that continues from a position of this one; without a position, from its end."""
         ids.check(session_id, "session_id")
         child_id = self._clock.new_id()
+        check_line("title", title.strip())
         title = self._redactor.redact(title)
 
         def step(tx: Tx) -> Session:
@@ -179,6 +182,7 @@ class Sessions:
     ) -> Session:
         ids.check(session_id, "session_id")
         if title is not None:
+            check_line("title", title.strip())
             title = sessions.title_from(self._redactor.redact(title))
         if title is None and archived is None and kept is None:
             raise InvalidInput("nothing to change: give a title, archived, or kept")

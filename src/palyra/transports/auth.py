@@ -14,6 +14,7 @@ from msgspec import Struct
 from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, Unauthenticated
 from palyra.domain.events import AccessRefused, AccessWidened, AdminChanged
 from palyra.domain.ids import SYSTEM, SYSTEM_TAPE
+from palyra.domain.outside import check_line
 from palyra.journal import tape, tokens
 from palyra.journal.database import Database, Tx
 from palyra.journal.tokens import Token, TokenScope
@@ -140,6 +141,7 @@ class Access:
         self, by: str, name: str, scope: TokenScope, *, principal: str, expires_ms: int = 0, workspace: str = ""
     ) -> tuple[str, Token]:
         """A new token and its secret, which is known to nobody else from now on."""
+        check_line("name", name)
         name = self._redact(name).strip()
         if not name or len(name) > _LONGEST_NAME:
             raise InvalidInput(f"a token needs a name of at most {_LONGEST_NAME} characters, so that it can be told from others")

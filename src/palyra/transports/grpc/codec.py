@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from palyra.domain.events import decode as decode_event
+from palyra.domain.outside import check_json
 from palyra.transports.grpc.shapes import Choice, Field, Json, Many, Map, Message, Scalar, Single, fields_of
-from palyra.transports.http.reading import check_depth
 
 # A protobuf message; its class is made by protobuf at run time.
 Proto = Any
@@ -201,5 +201,5 @@ def chosen(choice: Choice, message: Proto) -> dict[str, Any] | None:
 
 def _from_json(text: str) -> Any:
     raw = text.encode()
-    check_depth(raw)
+    check_json(raw)
     return msgspec.json.decode(raw)

@@ -143,7 +143,9 @@ class GrpcServer:
         return handle
 
     def _admitted(self, rpc: Rpc, context: Context) -> tuple[Any, str]:
-        headers = {key.encode(): _bytes(value) for key, value in context.invocation_metadata()}
+        given = [(key.encode(), _bytes(value)) for key, value in context.invocation_metadata()]
+        headers = dict(given)
+        self._app.guard.check_single(given, headers)
         if b"origin" in headers:
             raise Forbidden("pages do not talk gRPC: use the HTTP API from a browser")
         address = _address(context.peer())

@@ -114,6 +114,7 @@ class App:
         """What is refused before anything else is looked at."""
         raw = scope["headers"]
         self.guard.check_host(raw, headers)
+        self.guard.check_single(raw, headers)
         if len(raw) > self.limits.headers:
             raise TooManyHeaders(f"a request may have {self.limits.headers} headers (limits.headers)", limit=self.limits.headers)
         if self._exchanges > self.limits.exchanges:
@@ -150,7 +151,7 @@ class App:
             body = endpoint.default_body
         else:
             raw = await reading.read_body(receive, headers, self.limits, most=endpoint.route.most, pool=pool)
-            body = reading.body(endpoint, raw, headers.get(b"content-type"))
+            body = await reading.body(endpoint, raw, headers.get(b"content-type"))
         return Call(self.parts, token, path, query, body, headers, address, by_cookie, receive)
 
     def _failed(self, label: str, route: Route[Any, Any] | None) -> Answer:

@@ -5,6 +5,7 @@ next slice only when nothing is queued, and what is wrong before there is a requ
 """
 
 import asyncio
+import re
 import time
 from email.utils import formatdate
 
@@ -23,6 +24,9 @@ _LINGER_S = 1.0
 _BODY_SLICE = 64 << 10
 # Headers that everybody may have, without being counted among the strangers'.
 _FREE_HEADER_BYTES = 8 << 10
+
+
+_AUTHORITY_END = re.compile(rb"[/?#]")
 
 
 class _Flow(FlowControl):
@@ -136,6 +140,7 @@ class Protocol(HttpToolsProtocol):
             self._body_left = int(value[:18])
 
     def on_headers_complete(self) -> None:
+        self._check_target()
         self._in_head, self._in_body = False, True
         self._cost += self.budget.request
         self._deadline.cancel()
@@ -181,6 +186,16 @@ class Protocol(HttpToolsProtocol):
                 self._refuse(error)
             else:
                 self._counted += size
+
+    def _check_target(self) -> None:
+        """A target with a host of its own names the same one as the Host header, or two programs would see two servers."""
+        url: bytes = self.url
+        if url[:1] in (b"/", b"*") or b"://" not in url:
+            return
+        named = _AUTHORITY_END.split(url.partition(b"://")[2], maxsplit=1)[0].lower()
+        if [value.lower() for name, value in self.headers if name == b"host"] != [named]:
+            self._refuse(InvalidInput("the target names another host than the Host header: send the path alone"))
+            raise InvalidInput("another host")
 
     def _known(self) -> None:
         """It has sent a request, or is gone: it stands on no doorstep any more, and its headers are no stranger's."""

@@ -4,7 +4,7 @@ It offers nothing that requests do not: the same verbs, the same scopes and limi
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +20,7 @@ from palyra.transports.auth import allows, check_standing
 from palyra.transports.http.calls import Parts
 from palyra.transports.http.errors import Problem, internal, problem_of
 from palyra.transports.http.guard import Guard
-from palyra.transports.http.reading import check_depth
+from palyra.transports.http.reading import check_json
 
 log = logging.getLogger("palyra.http")
 
@@ -77,12 +77,13 @@ class Conversing:
         self._session_id = session_id
         self._surface = surface
 
-    async def reply(self, read: Callable[[], Said]) -> Ack | Refused | Pong:
+    async def reply(self, read: Callable[[], Said | Awaitable[Said]]) -> Ack | Refused | Pong:
         """Answer what `read` makes of the bytes that came; what it refuses is an answer too."""
         message_id = ""
         try:
             self._guard.take(self._token)
-            message = read()
+            found = read()
+            message = await found if isinstance(found, Awaitable) else found
             message_id = message.id
             if isinstance(message, Ping):
                 return Pong(message_id)
@@ -110,8 +111,8 @@ class Conversing:
                 return await parts.gateway.cancel(token.principal, message.run_id, message.reason or "cancelled by the user")
 
 
-def from_json(raw: str | bytes) -> Said:
-    check_depth(raw.encode() if isinstance(raw, str) else raw)
+async def from_json(raw: bytes) -> Said:
+    await check_json(raw)
     try:
         return _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from palyra.domain.outside import check_line
 from palyra.runtime.attachments import MOST_BYTES, StoredFile
 from palyra.runtime.references import ReferencesPreview
 from palyra.transports.http.calls import Answer, Call, Input, Nothing, Upload, ok
@@ -37,6 +38,7 @@ class PathList(Struct, frozen=True):
 
 
 async def keep(call: Call[FileName, Upload]) -> Answer:
+    check_line("name", call.query.name)
     attachments = call.parts.enclosures.attachments
     return ok(await attachments.keep(call.principal, call.path["session_id"], call.query.name, call.body.data), 201)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from palyra.domain.errors import Forbidden, Unauthenticated
+from palyra.domain.errors import Forbidden, InvalidInput, Unauthenticated
 from palyra.journal.tokens import Token
 from palyra.transports.auth import Access, allows
 from palyra.transports.http.calls import ANYBODY
@@ -16,6 +16,8 @@ COOKIE = "palyra_session"
 # by our pages, which no page of another port can look into.
 KEY_HEADER = b"x-palyra-key"
 _KEY_QUERY = b"key="
+# Headers of which the last would silently win.
+_SINGLE = (b"authorization", b"content-type", b"content-length", b"cookie", b"last-event-id", b"origin", KEY_HEADER)
 
 
 class Guard:
@@ -50,6 +52,14 @@ class Guard:
                 "server.allowed_hosts",
                 host=host[:100].decode("latin-1"),
             )
+
+    def check_single(self, raw: Sequence[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
+        """Two programs that read one request must not see two callers: what says who calls is given once."""
+        if len(headers) != len(raw):
+            names = [name for name, _ in raw]
+            twice = next((name for name in _SINGLE if names.count(name) > 1), None)
+            if twice is not None:
+                raise InvalidInput(f"the header {twice.decode()} is given twice: send it once", header=twice.decode())
 
     def foreign_origin(self, headers: dict[bytes, bytes]) -> bytes | None:
         """The origin of another site that was allowed in, or None if there is no other site involved."""

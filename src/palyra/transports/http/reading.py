@@ -1,13 +1,14 @@
 """Reading requests: query and body into typed values. Nothing that is malformed, too large or too slow gets further than this."""
 
 import asyncio
-import re
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from palyra.domain import outside
 from palyra.domain.errors import InvalidInput
+from palyra.domain.hands import everyday
 from palyra.transports.http.calls import Receive, Upload
 from palyra.transports.http.errors import BodyTooLarge, BodyTooSlow, WrongMediaType
 from palyra.transports.http.routes import PATTERNS, Endpoint, Takes
@@ -20,10 +21,8 @@ _MOST_PARAMETERS = 32
 _DRAINED = 8
 _DRAIN_S = 10.0
 
-
-# Everything behind this door may walk a value recursively.
-_DEEPEST = 64
-_BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+# Larger bodies are looked through on a thread.
+_SMALL = 32 << 10
 
 
 class Gone(Exception):
@@ -53,14 +52,22 @@ def query(endpoint: Endpoint, raw: bytes) -> Any:
         raise invalid("the query", error) from error
 
 
-def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
+async def check_json(raw: bytes) -> None:
+    """Raise InvalidInput for JSON that could be read in two ways, or is nested too deeply."""
+    if len(raw) <= _SMALL:
+        outside.check_json(raw)
+    else:
+        await everyday.do(outside.check_json, raw)
+
+
+async def body(endpoint: Endpoint, raw: bytes, content_type: bytes | None) -> Any:
     """The body as the endpoint's type."""
     if not raw and endpoint.default_body is not None:
         return endpoint.default_body
     assert endpoint.decode is not None
     if content_type is not None and content_type.partition(b";")[0].strip().lower() != b"application/json":
         raise WrongMediaType("the body must be JSON: send it with Content-Type: application/json")
-    check_depth(raw)
+    await check_json(raw)
     try:
         return endpoint.decode(raw)
     except msgspec.ValidationError as error:
@@ -74,21 +81,6 @@ def upload(takes: Takes, raw: bytes, content_type: bytes | None) -> Upload:
     if media != "*/*" and (content_type is None or content_type.partition(b";")[0].strip().lower() != takes.media):
         raise WrongMediaType(f"the body must be {media}: send it with Content-Type: {media}")
     return Upload(raw)
-
-
-def check_depth(raw: bytes) -> None:
-    """Refuse JSON that is nested deeper than anything we take."""
-    if raw.count(b"{") + raw.count(b"[") <= _DEEPEST:
-        return
-    depth = 0
-    for match in _BRACKETS.finditer(raw):
-        piece = match[0]
-        if piece in b"[{":
-            depth += 1
-            if depth > _DEEPEST:
-                raise InvalidInput(f"the JSON is nested deeper than {_DEEPEST} levels")
-        elif piece in b"]}":
-            depth -= 1
 
 
 def invalid(what: str, error: msgspec.ValidationError) -> InvalidInput:

@@ -84,7 +84,7 @@ class Conversation:
             if message["type"] == "websocket.disconnect":
                 return
             text = message.get("text")
-            raw = text if text is not None else message.get("bytes") or b""
+            raw = text.encode() if text is not None else message.get("bytes") or b""
             reply = await self._conversing.reply(partial(from_json, raw))
             await self._send({"type": "websocket.send", "text": _encode(reply).decode()})
 

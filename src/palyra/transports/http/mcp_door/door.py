@@ -78,7 +78,7 @@ class Door:
         if b"*/*" not in accepts and not (JSON in accepts and SSE in accepts):
             raise NotAcceptable("an MCP client takes both: send Accept: application/json, text/event-stream")
         try:
-            message = rpc.read(call.body.data)
+            message = await rpc.read(call.body.data)
             match message:
                 case Reply():
                     return Answer(202)

@@ -88,10 +88,10 @@ class Reply(Struct, frozen=True):
     """An answer of the client to something that this server never asked."""
 
 
-def read(data: bytes) -> Request | Notification | Reply:
+async def read(data: bytes) -> Request | Notification | Reply:
     """The message in a body. Raises Refusal."""
     try:
-        reading.check_depth(data)
+        await reading.check_json(data)
         value = msgspec.json.decode(data)
     except InvalidInput as error:
         raise Refusal(PARSE_ERROR, error.message) from error
