@@ -29,7 +29,7 @@ LEASE_MS = 60_000
 _RUN = """import asyncio, sys
 from pathlib import Path
 from palyra.worker import running
-asyncio.run(running.run(Path(sys.argv[1]), tuple(sys.argv[2].split(",")), slots=4, say=print, rehearsal=True))
+asyncio.run(running.run(Path(sys.argv[1]), tuple(sys.argv[2].split(",")), slots=int(sys.argv[3]), say=print, rehearsal=True))
 """
 
 
@@ -124,10 +124,10 @@ class World:
         await self.connected(home.identity().name, task)
         return task
 
-    def launch(self, home: Home, *offered: str) -> "subprocess.Popen[bytes]":
+    def launch(self, home: Home, *offered: str, slots: int = 4) -> "subprocess.Popen[bytes]":
         """A worker in a process of its own, which can be killed."""
         names = ",".join(offered or REHEARSED)
-        process = subprocess.Popen([sys.executable, "-c", _RUN, str(home.folder), names], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([sys.executable, "-c", _RUN, str(home.folder), names, str(slots)], stdout=subprocess.DEVNULL)
         self.processes.append(process)
         return process
 

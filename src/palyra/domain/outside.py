@@ -1,6 +1,7 @@
 """Checks on text from outside that every door shares: JSON that means one thing, and names that are one readable line."""
 
 import re
+from typing import Any
 
 import msgspec
 
@@ -55,6 +56,22 @@ def _meant(key: bytes) -> bytes:
         return msgspec.json.decode(b'"%b"' % key, type=str).encode()
     except (msgspec.DecodeError, UnicodeEncodeError):
         return key
+
+
+def too_deep(value: Any) -> bool:
+    """Whether a decoded value is nested deeper than anything we take. Without recursion, which is what it is asked for."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST + 1):
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner.extend(each.values())
+            elif isinstance(each, list | tuple):
+                inner.extend(each)
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def check_line(what: str, text: str) -> None:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from palyra.domain.errors import InvalidInput
 from palyra.domain.events import FileChange
+from palyra.domain.outside import DEEPEST, too_deep
 from palyra.domain.tools import Outcome, Tier
 
 # Raised with every change that an older peer would misread; a daemon and its workers speak the same one.
@@ -309,7 +310,11 @@ def _decoder(of: Any) -> "msgspec.msgpack.Decoder[Any]":
 
 
 def from_worker(body: bytes) -> Up:
+    """A worker's message. Data that is nested too deeply is left out of a result, which says so."""
     said: Up = _read(_decoder(Up), body)
+    if isinstance(said, Finished) and too_deep(said.data):
+        text = f"{said.text[: MOST_TEXT - 200]}\n[the worker's data was left out: it is nested deeper than {DEEPEST} levels]"
+        return msgspec.structs.replace(said, data=None, text=text)
     return said
 
 

@@ -38,6 +38,8 @@ REMOTE = frozenset({"shell.run", "fs.read", "fs.list", "fs.search", "fs.write", 
 REHEARSED = frozenset({"test.pure", "test.sleep", "test.idempotent", "test.once", "test.reversible"})
 # A worker may be away for a moment, and files have to get there and back.
 _GRACE_MS = 120_000
+# For the sandbox to start and to end, beyond the time that a command has.
+_START_MS = 5_000
 _MOST_ATTEMPTS = 3
 _MOST_DATA = 256 << 10
 _MOST_NAMED = 12
@@ -214,7 +216,7 @@ class RemoteRun(RemoteTool):
         return Errand(
             tool=self._base.spec.name,
             arguments=msgspec.to_builtins(self._there(arguments)),
-            time_ms=(arguments.timeout_s + 30) * 1000,
+            time_ms=arguments.timeout_s * 1000 + _START_MS,
             tier=self._base.spec.tier,
             parcels=parcels,
             results=arguments.results,
@@ -247,6 +249,7 @@ class RemoteRun(RemoteTool):
                 raise InvalidInput(
                     f"the worker {self._worker} sent {each.path[:200]!r}, which was not asked for; nothing was written"
                 )
+        shipping.check(self._worker, finished.files)
 
     async def _bring(self, files: tuple[Shipped, ...], context: CallContext) -> tuple[FileChange, ...]:
         known = await everyday.do(shipping.known, self._fence, context.workspace, files)

@@ -10,7 +10,7 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import LimitExceeded, NotFound
+from palyra.domain.errors import InvalidInput, LimitExceeded, NotFound
 from palyra.domain.events import FileChange
 from palyra.domain.workers import MOST_CALL_BYTES, MOST_FILE_BYTES, MOST_FILES, Shipped
 from palyra.tools import files, paths, protected, work
@@ -52,6 +52,16 @@ def pack(fence: Fence, workspace: str, given: Sequence[str], *, missing_ok: bool
     return tuple(found.values())
 
 
+def check(sender: str, given: Sequence[Shipped]) -> None:
+    """What somebody else says it will send, before it is asked for: no more than we would send, each place once."""
+    if len(given) > MOST_FILES or sum(each.size for each in given) > MOST_CALL_BYTES:
+        raise LimitExceeded(
+            f"{sender} sends more than {MOST_FILES} files or {MOST_CALL_BYTES >> 20} MiB in all; nothing was written: name fewer"
+        )
+    if len({each.path for each in given}) != len(given):
+        raise InvalidInput(f"{sender} names the same file twice; nothing was written")
+
+
 def unpack(
     fence: Fence, workspace: str, given: Sequence[Shipped], contents: Mapping[str, bytes], *, executable: bool = True
 ) -> tuple[FileChange, ...]:
@@ -82,7 +92,7 @@ def known(fence: Fence, workspace: str, given: Sequence[Shipped]) -> dict[str, b
         place = fence.place(about.path, workspace, writing=True)
         with work.family(place.shown):
             there = files.read(place, MOST_FILE_BYTES)
-        if there is not None and digest(there.data) == about.sha256:
+        if there is not None and len(there.data) == about.size and digest(there.data) == about.sha256:
             found[about.sha256] = there.data
     return found
 

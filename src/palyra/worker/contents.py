@@ -37,14 +37,14 @@ class Contents:
             part.unlink(missing_ok=True)
             raise
 
-    def receive(self, piece: Piece) -> bool:
-        """Put a part where it belongs; whether the content is whole now. What does not fit is passed over."""
+    def receive(self, piece: Piece, size: int) -> bool:
+        """Put a part where it belongs; whether the content is whole now. What does not fit into its `size` is passed over."""
         if piece.offset == 0:
             if len(self._arriving) >= _MOST_ARRIVING:
                 self._arriving.clear()
             self._arriving[piece.digest] = bytearray()
         so_far = self._arriving.get(piece.digest)
-        if so_far is None or piece.offset != len(so_far) or len(so_far) + len(piece.data) > MOST_FILE_BYTES:
+        if so_far is None or piece.offset != len(so_far) or len(so_far) + len(piece.data) > min(size, MOST_FILE_BYTES):
             return False
         so_far += piece.data
         if not piece.last:

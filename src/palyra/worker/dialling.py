@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections import deque
 from hashlib import sha256
 
 from palyra.domain.errors import InvalidInput, Unauthenticated, Unavailable
@@ -13,6 +14,8 @@ CONNECT_S = 10.0
 _READ = 64 << 10
 # What may wait to be sent before progress is left out.
 CROWDED = 1 << 20
+# Messages that are heard in one turn of the event loop.
+_AT_ONCE = 64
 
 
 class Line:
@@ -21,7 +24,8 @@ class Line:
     def __init__(self, carrier: Carrier) -> None:
         self._carrier = carrier
         self._frames = Frames()
-        self._waiting: list[bytes] = []
+        self._waiting: deque[bytes] = deque()
+        self._heard = 0
         self._closed = False
 
     def post(self, message: Message) -> None:
@@ -42,8 +46,12 @@ class Line:
             data = await self._carrier.read(_READ)
             if not data:
                 return None
-            self._waiting = self._frames.feed(data)
-        return from_daemon(self._waiting.pop(0))
+            self._waiting.extend(self._frames.feed(data))
+        self._heard += 1
+        if self._heard % _AT_ONCE == 0:
+            # Whatever the daemon sends, beats and deadlines are kept.
+            await asyncio.sleep(0)
+        return from_daemon(self._waiting.popleft())
 
     async def ask(self, message: Message) -> Down:
         """Say something and hear the answer."""

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from palyra.domain.errors import Forbidden, PalyraError
+from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.domain.events import FileChange
 from palyra.domain.hands import everyday
 from palyra.domain.ports import CallContext
@@ -85,6 +85,8 @@ class Doing:
         workspace = self._home.session(assign.session_id)
         tool, arguments, _ = self.catalogue.parse(assign.tool, assign.arguments)
         contents = {each.sha256: self._contents.get(each.sha256) for each in assign.files}
+        if any(len(contents[each.sha256]) != each.size for each in assign.files):
+            raise InvalidInput("a file of the call has another size than the daemon said; nothing was begun")
         kept = b""
         if tool.spec.effect == "reversible":
             kept = checkpoints.prepare(cast("Reversible", tool), arguments, workspace)
@@ -105,7 +107,9 @@ class Doing:
             attempt=assign.attempt,
             progress=progress,
         )
-        result = await self._executed(tool, arguments, context, assign.time_ms / 1000)
+        # Not longer than the tool has here, whatever the daemon allows.
+        limit_ms = max(1, min(assign.time_ms, tool.spec.limits.time_ms))
+        result = await self._executed(tool, arguments, context, limit_ms / 1000)
         files: tuple[Shipped, ...] = ()
         if assign.results and result.outcome != "cancelled":
             try:

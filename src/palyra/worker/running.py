@@ -28,6 +28,7 @@ async def run(
     with home.locked():
         worker = Worker(home, offered or DEFAULT, slots=slots, say=say, quic=quic, rehearsal=rehearsal)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, worker.leave)
+        # Ctrl-C lets what runs finish; whoever ends services does not wait for that.
+        loop.add_signal_handler(signal.SIGINT, worker.leave)
+        loop.add_signal_handler(signal.SIGTERM, worker.end)
         await worker.run()

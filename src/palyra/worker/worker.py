@@ -26,7 +26,6 @@ from palyra.domain.workers import (
     Down,
     Drain,
     Enrolled,
-    Finished,
     Heard,
     Hello,
     Leaving,
@@ -44,7 +43,7 @@ from palyra.domain.workers import (
     Welcome,
 )
 from palyra.runtime.clock import Clock
-from palyra.worker import dialling, renewing
+from palyra.worker import dialling, refusing, renewing
 from palyra.worker.contents import Contents
 from palyra.worker.dialling import Line
 from palyra.worker.doing import Doing
@@ -56,6 +55,12 @@ log = logging.getLogger("palyra.worker")
 _BEATS_PER_LEASE = 6
 # The part of a lease after which work stops that nobody answers for.
 _STOP_AFTER = 0.8
+# When it is ended: how long what runs may go on, and how long what came of it may take to be told.
+_FINISH_S = 2.0
+_LAST_WORDS_S = 2.0
+# Parts of contents that wait to be written, and other things that the daemon asked for at once.
+_MOST_PIECES = 64
+_MOST_ASKED = 64
 _FIRST_MS, _LONGEST_MS = 200, 5_000
 _FINAL = {"unauthenticated": Unauthenticated, "conflict": Conflict, "forbidden": Forbidden, "invalid_input": Conflict}
 Say = Callable[[str], None]
@@ -78,7 +83,7 @@ class Worker:
         self._line: Line | None = None
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._attempts: dict[str, int] = {}
-        self._pieces: asyncio.Queue[Piece] = asyncio.Queue()
+        self._pieces: asyncio.Queue[Piece] = asyncio.Queue(_MOST_PIECES)
         self._lacking: dict[str, Assign] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._lease_ms = 30_000
@@ -93,6 +98,9 @@ class Worker:
         self._renewing: asyncio.Task[None] | None = None
         self._said = ""
         self._leaving = asyncio.Event()
+        self._ended = False
+        # One for each call that runs, also for one that is being stopped.
+        self._places = asyncio.Semaphore(slots)
         self._changed = asyncio.Event()
 
     def leave(self) -> None:
@@ -103,6 +111,25 @@ class Worker:
             self._greeting = False
         self._leaving.set()
         self._post(Leaving())
+        self._changed.set()
+
+    def end(self) -> None:
+        """End within seconds: what runs is stopped, with everything it started, if it is not done by then. Told twice: now."""
+        if self._leaving.is_set():
+            self.leave()
+            self._stop()
+            return
+        self.leave()
+        asyncio.get_running_loop().call_later(_FINISH_S, self._stop)
+
+    def _stop(self) -> None:
+        for task in self._calls.values():
+            task.cancel("the worker was ended")
+        asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._give_up)
+
+    def _give_up(self) -> None:
+        """Whatever the daemon has not confirmed by now is told at the next start."""
+        self._ended = True
         self._changed.set()
 
     async def run(self) -> None:
@@ -134,7 +161,7 @@ class Worker:
         await self._leaving.wait()
         # What was done is told first; a daemon that is away gets it from the next start of this worker.
         # Who leaves in the middle of the greeting says goodbye when it is over: it would be taken for lost.
-        while self._calls or self._greeting or (self._line is not None and self._records.kept()):
+        while not self._ended and (self._calls or self._greeting or (self._line is not None and self._records.kept())):
             self._changed.clear()
             await self._changed.wait()
         if self._line is not None:
@@ -183,7 +210,10 @@ class Worker:
             while (said := await line.receive()) is not None:
                 if isinstance(said, Refused):
                     raise _FINAL.get(said.code, Unavailable)(said.message)
-                self._hear(line, said)
+                if isinstance(said, Piece):
+                    await self._pieces.put(said)
+                else:
+                    self._hear(line, said)
         except TimeoutError:
             self._trouble("the daemon did not answer the greeting")
         except ssl.SSLError as error:
@@ -279,6 +309,8 @@ class Worker:
     # --- what the daemon says -----------------------------------------------------------------------------------------
 
     def _hear(self, line: Line, said: Down) -> None:
+        if isinstance(said, Want | RollBack | TakeBack) and len(self._others) > _MOST_ASKED:
+            raise InvalidInput("the daemon asks for too much at once")
         match said:
             case Heard(number=number):
                 # From when it was sent: by that time at the latest the daemon has heard of us.
@@ -287,8 +319,6 @@ class Worker:
                 self._assigned(said)
             case Cancel(call_id=call_id, attempt=attempt) | Settled(call_id=call_id, attempt=attempt):
                 self._over(call_id, attempt, settled=isinstance(said, Settled))
-            case Piece():
-                self._pieces.put_nowait(said)
             case Want(digest=digest):
                 self._spawn(self._send(line, digest))
             case RollBack():
@@ -299,7 +329,7 @@ class Worker:
                 self._spawn(self._renewed(line, said))
             case Drain(on=on):
                 self._say("being drained: what runs goes on, nothing new comes" if on else "used again")
-            case Welcome() | Authority() | Challenge() | Enrolled() | Refused():
+            case Welcome() | Authority() | Challenge() | Enrolled() | Refused() | Piece():
                 pass
             case _:
                 assert_never(said)
@@ -308,6 +338,13 @@ class Worker:
         known = self._records.find(assign.call_id)
         if max(self._attempts.get(assign.call_id, 0), known.attempt if known else 0) >= assign.attempt:
             return  # It is said again; we have it.
+        others = {call_id for call_id, task in self._calls.items() if not task.cancelling()} | self._lacking.keys()
+        refused = refusing.why(assign, self._offered, self._slots, len(others - {assign.call_id}))
+        if refused:
+            log.warning("call %s of the daemon was refused: %s", assign.call_id, refused)
+            self._lacking.pop(assign.call_id, None)
+            self._post(refusing.not_begun(assign, refused, "denied"))
+            return
         missing = tuple(dict.fromkeys(each.sha256 for each in assign.files if not self._contents.has(each.sha256)))
         if missing:
             self._lacking[assign.call_id] = assign
@@ -330,11 +367,14 @@ class Worker:
                 self._line.post(Progress(call_id=assign.call_id, attempt=assign.attempt, text=text))
 
         try:
-            self._post(await self._doing.do(assign, progress))
+            # Those that are being stopped still have their places.
+            async with self._places:
+                finished = await self._doing.do(assign, progress)
+            self._post(finished)
         except Exception as error:
             log.exception("call %s could not be done", assign.call_id)
             if self._records.find(assign.call_id) is None:
-                self._post(_not_begun(assign, f"the worker could not write down that it begins: {error}"))
+                self._post(refusing.not_begun(assign, f"the worker could not write down that it begins: {error}"))
 
     def _is_done(self, assign: Assign) -> None:
         if self._attempts.get(assign.call_id) == assign.attempt:
@@ -358,8 +398,11 @@ class Worker:
         """Contents as they come, in their order."""
         while True:
             piece = await self._pieces.get()
+            wanted = [each.size for assign in self._lacking.values() for each in assign.files if each.sha256 == piece.digest]
+            if not wanted:
+                continue  # Nobody asked for it.
             try:
-                whole = await everyday.do(self._contents.receive, piece)
+                whole = await everyday.do(self._contents.receive, piece, max(wanted))
             except OSError as error:
                 self._not_kept(piece.digest, error)
                 continue
@@ -374,7 +417,9 @@ class Worker:
         for assign in list(self._lacking.values()):
             if any(each.sha256 == digest for each in assign.files):
                 del self._lacking[assign.call_id]
-                self._post(_not_begun(assign, f"the worker could not keep the files of this call: {error.strerror or error}"))
+                self._post(
+                    refusing.not_begun(assign, f"the worker could not keep the files of this call: {error.strerror or error}")
+                )
 
     async def _send(self, line: Line, digest: str) -> None:
         for piece in await everyday.do(self._contents.told, digest):
@@ -421,7 +466,3 @@ class Worker:
         task = asyncio.create_task(quietly())
         self._others.add(task)
         task.add_done_callback(self._others.discard)
-
-
-def _not_begun(assign: Assign, why: str) -> Finished:
-    return Finished(call_id=assign.call_id, attempt=assign.attempt, outcome="error", text=why[:2_000])

@@ -7,9 +7,11 @@ ran, or brings after its lease, is in doubt.
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from palyra.domain.errors import Conflict, Forbidden, InvalidInput, Unavailable
 from palyra.domain.events import FileChange, ToolFinished
+from palyra.domain.hands import everyday
 from palyra.domain.ports import CallContext, InDoubt
 from palyra.domain.workers import Assign, Cancel, Finished, RollBack, RolledBack, Settled, Shipped, TakeBack, TookBack, Want
 from palyra.journal import workers
@@ -25,6 +27,12 @@ from palyra.tools.shipping import digest
 # How long a call waits for a worker that is not there.
 _WAIT_S = 10.0
 _ROLL_BACK_S = 60.0
+# What a call may take beyond the time that was shown: to say what came of it, to pack what it made, to send a file.
+_GRACE_MS = 5_000
+_PACK_MS = 10_000
+_SENT_MS = 10_000
+# The slowest line that files are waited for.
+_BYTES_PER_MS = 256
 
 
 class Crew:
@@ -53,7 +61,8 @@ class Crew:
         if held.absent:
             station.assign(held)
         try:
-            return await asyncio.shield(held.done)
+            await self._in_time(station, held, held.done, _limit_ms(errand))
+            return held.done.result()
         except asyncio.CancelledError:
             if not self._presence.halting:
                 self._give_up(station, held)
@@ -154,27 +163,54 @@ class Crew:
         for each in files:
             if each.sha256 in found:
                 continue
-            fetching = station.fetching.setdefault(each.sha256, Fetching())
+            fetching = station.fetching.setdefault(each.sha256, Fetching(each.size))
             station.post(Want(digest=each.sha256))
             try:
                 content = await self._arrived(station, context.call_id, fetching)
             finally:
                 station.fetching.pop(each.sha256, None)
-            if content is None or digest(content) != each.sha256:
+            if content is None or len(content) != each.size or await everyday.do(digest, content) != each.sha256:
                 raise InvalidInput(f"the worker {worker} named {each.path[:200]!r} and did not send it whole; nothing was written")
             found[each.sha256] = content
         return found
 
     async def _arrived(self, station: Station, call_id: str, fetching: Fetching) -> bytes | None:
-        while not fetching.done.done():
-            if call_id not in station.held or self._presence.halting:
-                raise InDoubt  # The lease ran out on the way.
-            waiting = asyncio.ensure_future(station.changed.wait())
-            try:
-                await asyncio.wait((fetching.done, waiting), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                waiting.cancel()
+        held = station.held.get(call_id)
+        if held is None:
+            raise InDoubt  # The lease ran out on the way.
+        await self._in_time(station, held, fetching.done, _SENT_MS + _on_the_way_ms(fetching.size))
         return fetching.done.result()
+
+    async def _in_time(self, station: Station, held: Held, awaited: "asyncio.Future[Any]", limit_ms: int) -> None:
+        """Wait for something that a worker owes us for a call. Raises InDoubt if the call was lost, or if it took too long.
+
+        The daemon keeps the time by itself: a worker that does not is treated as one whose lease is over. A link that is cut for a
+        moment is forgiven, for a lease's time in all.
+        """
+        begun = self._clock.ticks_ms()
+        due, forgiven = begun + limit_ms, begun + limit_ms + self._presence.lease_ms
+        while not awaited.done():
+            holds = held.call_id in station.held
+            # What a call itself is lost by is said in its own future, once that is on the tape.
+            if awaited is not held.done and (not holds or self._presence.halting):
+                raise InDoubt
+            now = self._clock.ticks_ms()
+            if now >= due:
+                if holds and (station.there or now >= forgiven):
+                    await self._overdue(station, held)
+                    raise InDoubt
+                due = now + _GRACE_MS
+            changed = asyncio.ensure_future(station.changed.wait())
+            passed = asyncio.ensure_future(self._clock.sleep(max(1, due - now)))
+            try:
+                await asyncio.wait((awaited, changed, passed), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changed.cancel()
+                passed.cancel()
+
+    async def _overdue(self, station: Station, held: Held) -> None:
+        station.post(Cancel(call_id=held.call_id, attempt=held.attempt))
+        await self._presence.lose(station, [held], "lost")
 
     async def roll_back(self, worker: str, context: CallContext) -> tuple[FileChange, ...]:
         """Have a worker put back what a call changed there. Raises a PalyraError if that is not certain."""
@@ -212,6 +248,16 @@ class Crew:
             raise Unavailable(f"the worker {worker} did not say whether it has put back what it changed: try again") from None
         finally:
             station.taking.pop(ask_id, None)
+
+
+def _on_the_way_ms(size: int) -> int:
+    return size // _BYTES_PER_MS
+
+
+def _limit_ms(errand: Errand) -> int:
+    """How long a call is waited for: the time it was given, and its files' way there."""
+    files = sum(len(parcel.content) for parcel in errand.parcels)
+    return errand.time_ms + _GRACE_MS + (_PACK_MS if errand.results else 0) + _on_the_way_ms(files)
 
 
 def _prepare(held: Held, errand: Errand) -> None:

@@ -7,7 +7,6 @@ from typing import assert_never
 
 from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
 from palyra.domain.workers import (
-    MOST_FILE_BYTES,
     AskAuthority,
     AskChallenge,
     Beat,
@@ -38,6 +37,9 @@ from palyra.runtime.workers.station import Held, Link, Station
 
 log = logging.getLogger("palyra.workers")
 
+# What somebody who watches is shown of a call at once; the result has the rest.
+_MOST_PROGRESS = 16 << 10
+
 
 class Hearing:
     def __init__(self, db: Database, clock: Clock, presence: Presence, refusals: Refusals, renewals: Renewals) -> None:
@@ -58,7 +60,7 @@ class Hearing:
             case Progress(call_id=call_id, attempt=attempt, text=text):
                 held = await self._its_call(station, link, call_id)
                 if held is not None and held.attempt == attempt:
-                    held.progress(text)
+                    held.progress(text[-_MOST_PROGRESS:])
             case Need():
                 self._ship(station, link, said)
             case Finished():
@@ -66,7 +68,7 @@ class Hearing:
             case Piece():
                 fetching = station.fetching.get(said.digest)
                 if fetching is not None:
-                    fetching.add(said, MOST_FILE_BYTES)
+                    fetching.add(said)
             case RolledBack():
                 rolling = station.rolling.get(said.call_id)
                 if rolling is not None and not rolling.done():

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from palyra.domain.errors import Conflict, PalyraError, Unavailable
+from palyra.domain.errors import Conflict, LimitExceeded, PalyraError, Unavailable
 from palyra.domain.events import LeftBecause, WorkerJoined, WorkerLeft
 from palyra.domain.ids import SYSTEM_TAPE, CallId
 from palyra.domain.ports import InDoubt
@@ -22,6 +22,10 @@ from palyra.runtime.workers.refusals import Refusals
 from palyra.runtime.workers.station import Held, Link, Station
 
 log = logging.getLogger("palyra.workers")
+
+# A worker may connect so often at once, and then once in this time.
+_JOINS_AT_ONCE = 20
+_JOIN_EVERY_MS = 3_000
 
 
 class Presence:
@@ -89,6 +93,7 @@ class Presence:
         """A worker is there. Raises a PalyraError, which it is told, if it cannot be used."""
         station = self.station(row.name)
         self._check(station, link, hello)
+        self._check_flapping(station)
         old, station.link, station.welcomed = station.link, link, False
         if old is not None:
             old.close()
@@ -154,6 +159,17 @@ class Presence:
                 f"{station.name} is connected already, from another folder or machine: stop that one, "
                 "or enrol this one by a name of its own"
             )
+
+    def _check_flapping(self, station: Station) -> None:
+        """Each coming and going is on the tape and in the table of workers: one that does nothing else is told to wait."""
+        now = self._clock.ticks_ms()
+        settled_at = max(station.settled_at, now) + _JOIN_EVERY_MS
+        wait_ms = settled_at - now - _JOINS_AT_ONCE * _JOIN_EVERY_MS
+        if wait_ms > 0:
+            raise LimitExceeded(
+                f"{station.name} connects too often: it may come back in {wait_ms / 1000:.0f} s", retry_after_ms=wait_ms
+            )
+        station.settled_at = settled_at
 
     async def _compare(self, station: Station, kept: Sequence[Kept]) -> None:
         """What the worker has, against what it was given."""

@@ -45,13 +45,14 @@ class Held:
 
 
 class Fetching:
-    """A content on its way from a worker."""
+    """A content on its way from a worker, of as many bytes as it said and no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self.size = size
         self.data = bytearray()
         self.done: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
-    def add(self, piece: Piece, most: int) -> None:
+    def add(self, piece: Piece) -> None:
         """Put a part where it belongs. What does not follow the part before is passed over: it is asked for again."""
         if self.done.done():
             return
@@ -60,7 +61,11 @@ class Fetching:
             return
         if piece.offset == 0:
             self.data.clear()
-        if piece.offset != len(self.data) or len(self.data) + len(piece.data) > most:
+        if piece.offset != len(self.data):
+            return
+        if len(self.data) + len(piece.data) > self.size:
+            self.data.clear()
+            self.done.set_result(None)
             return
         self.data += piece.data
         if piece.last:
@@ -82,6 +87,8 @@ class Station:
         self.draining = False
         self.leaving = False
         self.heard_ms = 0
+        # When it may connect as often as ever again.
+        self.settled_at = 0
         self.held: dict[str, Held] = {}
         self.fetching: dict[str, Fetching] = {}
         self.rolling: dict[str, asyncio.Future[RolledBack]] = {}

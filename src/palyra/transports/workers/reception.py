@@ -86,6 +86,8 @@ class Reception:
                 await workers.hearing.hear(station, link, said)
         except InvalidInput as error:
             workers.refusals.note("message", worker=row.name, address=link.address, detail=error.message)
+            # What it holds cannot be told from its words any more: each call is settled as if the worker were lost.
+            await workers.presence.lose(station, list(station.held.values()), "lost")
             raise
         finally:
             workers.presence.leave(station, link)
