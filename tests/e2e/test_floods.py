@@ -256,7 +256,7 @@ def test_messages_one_after_the_other_are_all_answered(tmp_path: Path) -> None:
         ("HTTP/1.1", "slow_bodies"),
         ("HTTP/1.1", "huge_headers"),
         ("WebSocket", "ws_fragments"),
-        ("gRPC", "h2_resets"),
+        ("gRPC", "h2_pings"),
         ("HTTP/3", "h3_empty_frames"),
         ("workers", "worker_messages"),
     ],

@@ -46,10 +46,11 @@ class Budget(Struct, frozen=True, kw_only=True):
     fragments: int = 1_024
     # Larger ones are no QUIC packets of anybody who means it: paths carry 1,500 bytes.
     datagram_bytes: int = 2_048
-    # gRPC: calls under way on one connection, those that come with one read, bytes that wait to be parsed, calls that
-    # wait to be taken up, metadata, and pings nobody asked for.
+    # gRPC: calls under way on one connection, those that come with one read, those that are being cleared away,
+    # bytes that wait to be parsed, calls that wait to be taken up, metadata, and pings nobody asked for.
     calls: int = 1_024
-    calls_at_once: int = 8
+    calls_at_once: int = 2
+    calls_ending: int = 64
     receive_bytes: int = 128 << 10
     calls_waiting: int = 256
     metadata_bytes: int = 16 << 10

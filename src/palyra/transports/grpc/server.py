@@ -266,6 +266,7 @@ def _options(app: App) -> Sequence[tuple[str, Any]]:
         ("grpc.absolute_max_metadata_size", BUDGET.metadata_bytes),
         ("grpc.max_concurrent_streams", BUDGET.calls),
         ("grpc.http.overload_protection", 1),
+        ("grpc.http2.max_deallocating_streams", BUDGET.calls_ending),
         ("grpc.tcp_receive_buffer_size", BUDGET.receive_bytes),
         ("grpc.experimental.tcp_max_read_chunk_size", BUDGET.receive_bytes),
         ("grpc.http2.max_requests_per_read", BUDGET.calls_at_once),
