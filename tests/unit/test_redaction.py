@@ -259,3 +259,30 @@ def test_a_token_between_any_two_texts_is_gone(left: str, token: str, right: str
 @given(st.lists(st.from_regex(r"[a-z]{1,11}", fullmatch=True), max_size=30).map(" ".join))
 def test_small_words_are_left_alone(text: str) -> None:
     assert REDACTOR.redact(text) is text
+
+
+def test_what_the_budget_does_not_reach_is_not_shown() -> None:
+    """A text of nothing but names of secrets is not read to its end, and what was not read is gone."""
+    text = "pw:" * 20_000 + TOKENS["github"]
+    out = REDACTOR.redact(text)
+    assert TOKENS["github"] not in out
+    assert "[redacted:unread:" in out
+    assert len(out) < len(text) // 4
+
+
+def test_a_dense_but_ordinary_text_is_read_to_its_end() -> None:
+    text = "".join(f"SERVICE_{i}_PASSWORD=\nSERVICE_{i}_TOKEN_URL=https://host.example/token/{i}\n" for i in range(400))
+    assert REDACTOR.redact(text) is text
+
+
+def test_a_secret_is_found_wherever_a_long_text_is_cut_into_windows() -> None:
+    token = TOKENS["github"]
+    for at in (*range(14_000, 20_000, 331), 33_000, 50_000):
+        text = ("word " * 20_000)[:at] + f" {token} " + "word " * 4_000
+        assert token not in REDACTOR.redact(text)
+        assert pem() not in REDACTOR.redact(("word " * 20_000)[:at] + "\n" + pem(300) + "\n" + "word " * 4_000)
+
+
+def test_the_head_of_a_text_hides_a_secret_that_its_end_would_cut() -> None:
+    assert TOKENS["github"][:20] not in REDACTOR.redact_head("x " * 40 + TOKENS["github"], 100)
+    assert REDACTOR.redact_head("pw:" * 1_000_000, 200)[:12] == "pw:pw:pw:pw:"

@@ -176,6 +176,10 @@ HOSTILE = {
     "lines of base64": "\n".join(base64.b64encode(RNG.randbytes(48)).decode() for _ in range(MIB // 65)),
     "quotes": "'\"" * (MIB // 2),
     "anchors": "7Q~" * (MIB // 3),
+    "short names": "pw:" * (MIB // 3),
+    "names and equals signs": "password=" * (MIB // 9),
+    "programs": "mysql -u mysql -p " * (MIB // 18),
+    "blanks behind a fence": "-----BEGIN PRIVATE KEY-----\n" + " " * MIB + "x",
 }
 
 

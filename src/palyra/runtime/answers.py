@@ -145,7 +145,7 @@ class Answers:
             subject=subject,
             until_ms=self._clock.now_ms() + answer.for_ms if answer.scope == "timed" else 0,
             arguments=arguments,
-            reason=self._redactor.redact(answer.reason),
+            reason=await self._redactor.redacted(answer.reason),
             surface=surface,
             preview=shown,
         )
@@ -173,7 +173,7 @@ class Answers:
         edited: dict[str, Any] | None,
     ) -> "_Again":
         """Judge a yes by the policy of now, with the arguments it is for: neither time nor an edit reaches what is denied."""
-        if edited is not None and self._redactor.redact_json(edited) is not edited:
+        if edited is not None and await self._redactor.redacted_json(edited) is not edited:
             raise InvalidInput("the edited arguments contain a secret: secrets are given to tools by reference, not by value")
         tool, arguments, normal = self._catalogue.parse(approval.request.tool, proposed.arguments if edited is None else edited)
         scope = await asyncio.to_thread(tool.scope, arguments, session.workspace)

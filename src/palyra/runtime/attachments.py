@@ -185,7 +185,7 @@ class Attachments:
         text = await hands.everyday.do(self._redactor.redact, document.text) if document.text else None
         stored = await hands.everyday.do(self._clean, data) if document.plain else data
         body = Body(stored, TEXT if document.plain else document.media_type)
-        note = self._redactor.redact(document.note)
+        note = await self._redactor.redacted(document.note)
         label = labels.private(f"attached:{name}")
         attachment = Attachment(ArtifactId(body.artifact), document.media_type, name=name, size=len(stored), note=note, label=label)
         return _Read(body, attachment, text)

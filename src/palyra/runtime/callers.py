@@ -96,7 +96,11 @@ class Callers:
         if joined is not None:
             # It says something else instead of what its tools gave.
             return await self._join(principal, asked, joined, lambda tx: client_calls.leave(tx, joined, asked.wanted))
-        said = Said(given=await self._given(asked, fresh=fresh), offered=self._offered(asked), wanted=asked.wanted)
+        said = Said(
+            given=await self._given(asked, fresh=fresh),
+            offered=await hands.everyday.do(self._offered, asked) if asked.offered else (),
+            wanted=asked.wanted,
+        )
         submitted = await self._submit(principal, asked, session_id, submission_id, said)
         return Begun(session_id, submitted.run_id, submitted.seq, _named(asked))
 
@@ -181,7 +185,8 @@ class Callers:
         if wanted.form == "schema" and find_spec("jsonschema_rs") is None:
             raise Unavailable("to judge answers by a schema the package jsonschema-rs is missing: install palyra[mcp]")
         redactor = self._redactor
-        wanted = msgspec.structs.replace(wanted, name=redactor.redact(wanted.name), schema=redactor.redact_json(wanted.schema))
+        schema = await redactor.redacted_json(wanted.schema)
+        wanted = msgspec.structs.replace(wanted, name=redactor.redact(wanted.name), schema=schema)
         await wishes.check(wanted)
         return wanted
 
@@ -189,7 +194,7 @@ class Callers:
 
     async def _go_on(self, principal: str, asked: Asked) -> Begun:
         run_id = next(iter(asked.results)).run_id
-        results = {name.call_id: self._redactor.redact(text) for name, text in asked.results.items()}
+        results = {name.call_id: await self._redactor.redacted(text) for name, text in asked.results.items()}
         bring = partial(client_calls.bring, principal=principal, run_id=run_id, results=results, wanted=asked.wanted)
         if not asked.text.strip() and not asked.files:
             taken = await self._db.write(bring)

@@ -53,6 +53,7 @@ from palyra.runtime.settings import Settings
 log = logging.getLogger("palyra.gateway")
 
 LONGEST_TEXT = 256 << 10
+_LONGEST_REASON = 2_000
 _PAGE = 500
 # Of a run that does not work: nobody is in a hurry to be told that the disk does not answer.
 _LONGEST_READ_S = 5.0
@@ -189,7 +190,7 @@ class Gateway:
             if self._redactor.redact(submission.model) != submission.model:
                 raise InvalidInput("the model's name looks like a secret")
         submission_id = ids.check(submission.run_id, "run_id") if submission.run_id else self._clock.new_id()
-        text = self._redactor.redact(submission.text)
+        text = await self._redactor.redacted(submission.text)
         enclosed = NOTHING
         if "@" in submission.text or submission.attachments:
             enclosed = labelled(await self._enclosed(principal, session_id, submission, origin), brought)
@@ -329,7 +330,8 @@ class Gateway:
         What the run does is broken off first, whatever the disk does; the answer says whether its end is recorded.
         """
         ids.check(run_id, "run_id")
-        reason = self._redactor.redact(reason)
+        # Cut, not handed to another thread: nothing may keep a STOP waiting.
+        reason = self._redactor.redact_head(reason, _LONGEST_REASON)
         struck = self._runs.stopping.strikes(principal, run_id, reason)
         try:
             async with asyncio.timeout(stopping.ANSWER_S if struck else _LONGEST_READ_S):

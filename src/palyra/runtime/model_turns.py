@@ -233,7 +233,7 @@ class ModelTurns:
                     continue
                 stream.finish()
                 bill = self._spending.bill(target, reply, prepared.tokens)
-                await prepared.answered(run, self._replied(reply, target, stream, turn, bill, route.task))
+                await prepared.answered(run, await self._replied(reply, target, stream, turn, bill, route.task))
                 return
         finally:
             prepared.not_now()
@@ -339,16 +339,16 @@ class ModelTurns:
             wait_ms=wait_ms,
         )
 
-    def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int, bill: Bill, task: TaskClass) -> ModelReplied:
+    async def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int, bill: Bill, task: TaskClass) -> ModelReplied:
         now_ms = self.clock.ticks_ms()
-        redact = self.redactor.redact
+        redacted = self.redactor.redacted
         return ModelReplied(
             turn=turn,
             provider=target.provider,
-            model=redact(reply.model) or target.model,
-            text=redact(reply.text),
-            reasoning=redact(reply.reasoning),
-            calls=tuple(self._call(call) for call in reply.calls),
+            model=await redacted(reply.model) or target.model,
+            text=await redacted(reply.text),
+            reasoning=await redacted(reply.reasoning),
+            calls=tuple([await self._call(call) for call in reply.calls]),
             stop=reply.stop,
             usage=bill.usage,
             cost_microusd=bill.microusd,
@@ -357,22 +357,22 @@ class ModelTurns:
             estimated=bill.estimated,
             first_delta_ms=(stream.first_ms or now_ms) - stream.started_ms,
             duration_ms=now_ms - stream.started_ms,
-            native=self._native(reply.native),
+            native=await self._native(reply.native),
         )
 
-    def _call(self, call: ModelCall) -> Call:
+    async def _call(self, call: ModelCall) -> Call:
         arguments, malformed = parse_arguments(call.arguments)
         return Call(
             id=CallId(self.clock.new_id()),
-            tool=self.redactor.redact(call.name)[:128],
-            arguments=self.redactor.redact_json(arguments),
-            native_id=self.redactor.redact(call.id),
-            malformed=self.redactor.redact(malformed),
+            tool=self.redactor.redact_head(call.name, 128),
+            arguments=await self.redactor.redacted_json(arguments),
+            native_id=await self.redactor.redacted(call.id),
+            malformed=await self.redactor.redacted(malformed),
         )
 
-    def _native(self, native: Native | None) -> Native | None:
+    async def _native(self, native: Native | None) -> Native | None:
         """A provider's signed record cannot be redacted in part: if it holds a secret it is dropped as a whole."""
-        if native is None or self.redactor.redact_json(native.items) is native.items:
+        if native is None or await self.redactor.redacted_json(native.items) is native.items:
             return native
         return None
 

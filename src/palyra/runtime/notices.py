@@ -51,7 +51,7 @@ class Notices:
 
     def telling(self, about: NoticeAbout, key: str, text: str, link: str = "", *, to: str = OWNER) -> Callable[[Tx], bool]:
         """The step that tells it, for whoever has a step of its own to do it in; gives whether it was told now."""
-        told = self._redactor.redact(text)[:LONGEST_TEXT]
+        told = self._redactor.redact_head(text, LONGEST_TEXT)
         event = OwnerNotified(notice_id=self._clock.new_id(), about=about, key=key, text=told, link=link, to=to)
         return partial(notices.tell, event=event)
 

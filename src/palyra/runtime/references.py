@@ -189,8 +189,9 @@ class References:
             raise
         except PalyraError as error:
             policies = tuple(error.details.get("policies", ()))
-            return Found(named=named, error=self._redactor.redact(error.message), policies=policies)
-        return self._found(named, whole)
+            return Found(named=named, error=await self._redactor.redacted(error.message), policies=policies)
+        # As long as a file may be.
+        return await hands.everyday.do(self._found, named, whole)
 
     def _found(self, named: Named, whole: Whole) -> Found:
         redact = self._redactor.redact

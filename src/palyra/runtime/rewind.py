@@ -118,7 +118,7 @@ class Rewinding:
         )
         if wanted.preview:
             shown = await self._checkpoints.preview(aim, plan.session.workspace) if aim.changes else None
-            return structs.replace(rewound, diff=redact(shown.body) if shown else "")
+            return structs.replace(rewound, diff=await self._redactor.redacted(shown.body) if shown else "")
         if aim.clashes and wanted.conflicts == "abort":
             paths = tuple(clash.path for clash in rewound.conflicts)
             raise Conflict(f"nobody's work is overwritten: {rewinds.named(rewound.conflicts)}", files=paths)

@@ -164,7 +164,7 @@ class Sessions:
         ids.check(session_id, "session_id")
         child_id = self._clock.new_id()
         check_line("title", title.strip())
-        title = self._redactor.redact(title)
+        title = self._redactor.redact_head(title, _LONGEST_NAME)
 
         def step(tx: Tx) -> Session:
             parent = sessions.get(tx, session_id, principal)
@@ -183,7 +183,7 @@ class Sessions:
         ids.check(session_id, "session_id")
         if title is not None:
             check_line("title", title.strip())
-            title = sessions.title_from(self._redactor.redact(title))
+            title = sessions.title_from(self._redactor.redact_head(title, _LONGEST_NAME))
         if title is None and archived is None and kept is None:
             raise InvalidInput("nothing to change: give a title, archived, or kept")
 

@@ -220,7 +220,7 @@ class Shelf:
 
     async def _tell(self, by: str, event: AdminChanged, other_bytes: Collection[str]) -> None:
         """Record a change. What was allowed for longer to tools of `other_bytes` was allowed to the bytes that were there."""
-        clean = self._redactor.redact_json(event.details)
+        clean = await self._redactor.redacted_json(event.details)
 
         def step(tx: Tx) -> None:
             removed = sum(approvals.forget_grants(tx, f"skill:{name}/") for name in other_bytes)

@@ -91,7 +91,7 @@ class Summariser:
         except (BudgetSpent, BudgetQuestion) as spent:
             return str(spent)
         breaker.succeeded()
-        text = self._redactor.redact(reply.text.strip())
+        text = await self._redactor.redacted(reply.text.strip())
         return Written(
             text=text,
             provider=target.provider,

@@ -370,7 +370,7 @@ class Tasks:
 
     def _failed(self, tx: Tx, kind: Kind, task: Task, error: Exception) -> str:
         said = error.message if isinstance(error, PalyraError) else str(error) or type(error).__name__
-        text = self._redactor.redact(said)[:_LONGEST_ERROR]
+        text = self._redactor.redact_head(said, _LONGEST_ERROR)
         last = task.attempts >= (task.max_attempts or kind.max_attempts)
         if last or kind.promise == "at_most_once" or isinstance(error, Hopeless):
             log.warning("task %s (%s) failed: %s", task.task_id, kind.name, text)

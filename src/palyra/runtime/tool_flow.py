@@ -47,6 +47,7 @@ from palyra.tools.remote import RemoteTool
 
 PURE_AT_ONCE = 4
 LARGE_RESULT = 8 << 10
+LONGEST_PROGRESS = 4 << 10
 _SHOWN_OF_LARGE = 3 << 10
 # How long a cancelled tool gets to say what it did before its silence is recorded.
 _LAST_WORDS_S = 0.15
@@ -200,7 +201,8 @@ class ToolFlow:
             raise
         except PalyraError as error:
             # Why a change does not fit can show lines of the file.
-            await run.append(call_steps.ended(call, "error", self._redactor.redact(error.message), call_steps.files(call)))
+            said = await self._redactor.redacted(error.message)
+            await run.append(call_steps.ended(call, "error", said, call_steps.files(call)))
             return None
 
     def _parsed(self, call: CallProgress) -> tuple[TypedTool, Arguments]:
@@ -214,7 +216,7 @@ class ToolFlow:
             tool, arguments = self._parsed(call)
         except PalyraError as error:
             # The catalogue changed since the call was judged: the tool is gone, or takes other arguments now.
-            gone = call_steps.ended(call, "error", self._redactor.redact(error.message))
+            gone = call_steps.ended(call, "error", await self._redactor.redacted(error.message))
             await run.append(gone)
             return gone
         work = asyncio.ensure_future(self._run_tool(tool, arguments, self._context(run, call), resume=resume))
@@ -259,9 +261,9 @@ class ToolFlow:
 
     async def _finish(self, run: Working, call: CallProgress, tool: TypedTool, result: ToolResult, began: int) -> ToolFinished:
         images, left_out = await pictures.checked(result.images)
-        text = self._redactor.redact("\n".join([result.text, *left_out]))
+        text = await self._redactor.redacted("\n".join([result.text, *left_out]))
         body = text.encode()
-        data = self._redactor.redact_json(result.data)
+        data = await self._redactor.redacted_json(result.data)
         # Pages of an artifact are never turned into artifacts again.
         large = len(body) > LARGE_RESULT and tool.spec.name != "artifact.read"
         attestation = Attestation(
@@ -307,7 +309,7 @@ class ToolFlow:
     def _progress(self, run: Working, call_id: CallId, text: str) -> None:
         run.pulse += 1
         if self._hub.watched(run.session_id):
-            wire = encode(ToolProgress(run_id=run.run_id, call_id=call_id, text=self._redactor.redact(text)))
+            wire = encode(ToolProgress(run_id=run.run_id, call_id=call_id, text=self._redactor.redact_head(text, LONGEST_PROGRESS)))
             self._hub.live(run.session_id, wire)
 
     # --- after a crash ------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ class Undoing:
         if wanted.dry_run:
             shown = (await self._checkpoints.preview(aim, session.workspace)).body if chosen.effects else ""
             diff = "\n".join(filter(None, (shown, *(each.diff for each in chosen.there))))
-            return structs.replace(undone, diff=self._redactor.redact(diff))
+            return structs.replace(undone, diff=await self._redactor.redacted(diff))
         if undone.conflicts and not wanted.force:
             clashes = (*aim.clashes, *(Clash(path, "changed there since") for each in chosen.there for path in each.clashes))
             raise Conflict(f"not as the call left it: {self._redactor.redact(rewinds.named(clashes))}", files=undone.conflicts)

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from palyra.domain.redaction import encodings, shapes
 from palyra.domain.redaction.formats import Hit
+from palyra.domain.redaction.work import UNREAD, Work
 
 # password: people choose them, so they may be words. secret: machines draw them. key: may also name a column, a cache, a lock.
 Kind = Literal["password", "secret", "key"]
@@ -65,6 +66,8 @@ _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LONGEST_QUOTED = 512
+_JUDGED = 160  # the beginning of a value says what it is
+_LOOKED_AT, _JUDGEMENT = 4, 16  # units of work; a judgement costs more for each two characters
 # The other half of a pair: worth nothing alone, so it goes only when its secret is near.
 _CLIENT = re.compile(r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})")
 _NEAR = 300
@@ -106,20 +109,27 @@ def named(lower: str) -> bool:
     )
 
 
-def find(text: str, lower: str) -> Iterator[Hit]:
+def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
     """`lower` is `text` in lower case, character for character."""
     near: list[int] = []
     for keyword in KEYWORD.finditer(lower):
-        hit = _behind(text, keyword)
+        if not work.spend(_LOOKED_AT):
+            yield Hit(keyword.start(), len(text), UNREAD)
+            return
+        hit = _behind(text, keyword, work)
         if hit is not None:
             near.append(hit.start)
             yield hit
     if near and "client" in lower:
-        for found in _CLIENT.finditer(text):
-            after = bisect_left(near, found.start() - _NEAR)
-            is_near = after < len(near) and near[after] < found.start() + _NEAR
-            if is_near and (shapes.is_random(found[1], 16) or _DOMAIN.fullmatch(found[1])):
-                yield Hit(*found.span(1), "client-id")
+        yield from _clients(text, near)
+
+
+def _clients(text: str, near: list[int]) -> Iterator[Hit]:
+    for found in _CLIENT.finditer(text):
+        after = bisect_left(near, found.start() - _NEAR)
+        is_near = after < len(near) and near[after] < found.start() + _NEAR
+        if is_near and (shapes.is_random(found[1], 16) or _DOMAIN.fullmatch(found[1])):
+            yield Hit(*found.span(1), "client-id")
 
 
 def judge(name: str, value: str) -> bool:
@@ -152,7 +162,7 @@ def _is_name(text: str, keyword: re.Match[str]) -> bool:
     return not _PUBLIC.search(before)
 
 
-def _behind(text: str, keyword: re.Match[str]) -> Hit | None:
+def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
     if not _is_name(text, keyword):
         return None
     kind, end = _kind(keyword), keyword.end()
@@ -164,6 +174,8 @@ def _behind(text: str, keyword: re.Match[str]) -> Hit | None:
     if rest[0] and (_ABOUT.search(rest[0]) or KEYWORD.search(rest[0].lower())):
         return None  # about the secret, or a later keyword in the same name decides
     value = _value(text, keyword, rest.end())
+    if value is not None:
+        work.spend(_JUDGEMENT + min(len(value.text), _JUDGED) // 2)
     if value is not None and len(value.text) > 40 and _AWS.search(text, max(0, keyword.start() - 24), end):
         return None  # AWS draws forty characters
     if value is not None and _is_secret(kind, value):
@@ -233,7 +245,7 @@ def _quoted(text: str, quote: re.Match[str], operator: str, shouting: bool) -> V
 
 
 def _is_secret(kind: Kind, value: Value) -> bool:
-    body = value.text.strip("\"'` \\")
+    body = value.text[:_JUDGED].strip("\"'` \\")
     if len(body) < 4 or len(body.split(None, 1)) != 1:
         return False
     if shapes.stands_for_value(body) or shapes.is_hashed(body) or shapes.is_filler(body):

@@ -16,10 +16,13 @@ _PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?:[A-Za-z0-9+/=]{4,80}\r?\n){1,200
 LONGEST = 64 << 10
 # One line of a key body: base64 behind any comment marks or quotes, or a header such as DEK-Info.
 _BODY_LINE = re.compile(
-    r"[ \t]*[^\w\n]{0,12}[ \t]*(?:[A-Za-z0-9+/=\\]{12,}[^\w\n]{0,12}|(?:Proc-Type|DEK-Info|Version|Comment): [^\n]{0,200})?"
-    r"[ \t\r]*(?:\n|\\n|$)"
+    r"[^\w\n]{0,40}(?:[A-Za-z0-9+/=\\]{12,}[^\w\n]{0,12}|(?:Proc-Type|DEK-Info|Version|Comment): [^\n]{0,200})?(?:\n|\\n|$)"
 )
-_TAIL = re.compile(r"[A-Za-z0-9+/=]{16,}(?:\\n|[\s\"'+,#*/\\>|]){0,24}\Z")
+# The end of a body, read backwards.
+_GAP = re.compile(r"(?:n\\|[\s\"'+,#*/\\>|]){0,24}")
+_BACK = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_STEP = 256
+_FENCE = 80  # no fence is longer
 _LINE = re.compile(r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/=_\-])")
 
 
@@ -28,8 +31,7 @@ _COMMENTED = re.compile(r"(?m)^[ \t]*(?:\*|\#|//+|;|--)[ \t]+([A-Za-z0-9+/]{40,6
 
 
 def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
-    if "PRIVATE" in text:
-        yield from _fenced(text)
+    yield from fenced(text)
     if "Private-Lines" in text:
         for found in _PUTTY.finditer(text):
             yield Hit(*found.span(), "private-key")
@@ -52,9 +54,11 @@ def _next(positions: Sequence[int], after: int, otherwise: int) -> int:
     return positions[at] if at < len(positions) and positions[at] <= after + LONGEST else otherwise
 
 
-def _fenced(text: str) -> Iterator[Hit]:
-    begins = [begin.span() for begin in BEGIN.finditer(text)]
-    ends = [end.span() for end in END.finditer(text)]
+def fenced(text: str) -> Iterator[Hit]:
+    """Private keys between their fences, or from the one fence that is there."""
+    if "PRIVATE" not in text:
+        return
+    begins, ends = _fences(text, BEGIN), _fences(text, END)
     closing = [end for _, end in ends]
     opening = [start for start, _ in begins]
     for start, body in begins:
@@ -68,6 +72,18 @@ def _fenced(text: str) -> Iterator[Hit]:
             yield Hit(first, end, "private-key")
 
 
+def _fences(text: str, fence: re.Pattern[str]) -> list[tuple[int, int]]:
+    """Every fence, looked for around the word that all of them have."""
+    found: list[tuple[int, int]] = []
+    at = text.find("PRIVATE")
+    while at >= 0:
+        match = fence.search(text, max(at - _FENCE, found[-1][1] if found else 0), at + _FENCE)
+        if match:
+            found.append(match.span())
+        at = text.find("PRIVATE", max(at + 7, match.end() if match else 0))
+    return found
+
+
 def _unclosed(text: str, at: int) -> int:
     while at < len(text) and (line := _BODY_LINE.match(text, at)) and line.end() > at:
         at = line.end()
@@ -75,10 +91,14 @@ def _unclosed(text: str, at: int) -> int:
 
 
 def _unopened(text: str, at: int) -> int:
-    while tail := _TAIL.search(text, max(0, at - 160), at):
-        if tail.start() >= at:
+    low = max(0, at - LONGEST)
+    while at > low:
+        back = text[max(low, at - _STEP) : at][::-1]
+        gap = _GAP.match(back)
+        body = _BACK.match(back, gap.end() if gap else 0)
+        if body is None:
             break
-        at = tail.start()
+        at -= body.end()
     return at
 
 

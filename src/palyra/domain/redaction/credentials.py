@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from palyra.domain.redaction import shapes
 from palyra.domain.redaction.formats import Hit
+from palyra.domain.redaction.work import UNREAD, Work
 
 
 def _is_pair(found: re.Match[str]) -> bool:
@@ -67,6 +68,11 @@ _CLASSES = (
 )
 _PROGRAMS = ("psexec", "sshpass", "smbclient", "ldapsearch", "plink", "mysql", "rdesktop", "xfreerdp", "winexe", "net use")
 
+_PASSWORD_FLAG = re.compile(r"\s[-/][pPwW]\s?[\"']?([^\s\"'$]{4,128})")
+_USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
+_LONGEST_LINE = 240
+_TRIED = 2  # units of work for one try
+
 _TWO_STRINGS = re.compile(r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']")
 
 RULES = (
@@ -120,19 +126,6 @@ RULES = (
         2,
     ),
     _Rule(
-        "basic-auth",
-        _PROGRAMS,
-        re.compile(r"(?i)[a-z ]{4,10}(?:\.exe)?\s[^\n]{0,120}?\s[-/]u\s?(\S{1,64})\s+[-/]p\s?([^\s\"'$]{4,128})"),
-        _is_pair,
-        2,
-    ),
-    _Rule(
-        "password",
-        _PROGRAMS,
-        re.compile(r"(?i)[a-z ]{4,10}(?:\.exe)?(?:\s[^\n]{0,120}?)?\s[-/][pw]\s?[\"']?([^\s\"'$]{4,128})"),
-        _is_alone,
-    ),
-    _Rule(
         "aws-key",
         ("aws",),
         re.compile(
@@ -146,7 +139,7 @@ RULES = (
         re.compile(r"(?i)aws[_\-. ]?account[_\-. ]?(?:id|number)?[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?(\d{12}|\d{4}-\d{4}-\d{4})(?!\d)"),
         lambda found: True,
     ),
-    _Rule("password", ("redis-cli",), re.compile(r"redis-cli\s[^\n]{0,80}?-a\s?[\"']?([^\s\"'$]{4,128})"), _is_alone),
+    _Rule("password", ("redis-cli",), re.compile(r"redis-cli\s[^\n]{0,80}? -a\s?[\"']?([^\s\"'$]{4,128})"), _is_alone),
     _Rule(
         "password",
         ("convertto-securestring",),
@@ -173,17 +166,38 @@ def hinted(lower: str) -> bool:
     )
 
 
-def find(text: str, lower: str) -> Iterator[Hit]:
+def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
+    yield from _programs(text, lower, work)
     for rule in RULES:
         if rule.needs and not any(word in lower for word in rule.needs):
             continue
         for literal in rule.literals:
             at = lower.find(literal)
             while at >= 0:
+                if not work.spend(_TRIED):
+                    yield Hit(at, len(text), UNREAD)
+                    return
                 found = rule.pattern.match(text, at)
                 if found and rule.holds(found):
                     yield Hit(found.start(1), found.end(rule.last), rule.name)
                 at = lower.find(literal, at + len(literal))
+
+
+def _programs(text: str, lower: str, work: Work) -> Iterator[Hit]:
+    """Commands that take a password: each line is looked at once, whatever stands in it."""
+    for program in _PROGRAMS:
+        at = lower.find(program)
+        while at >= 0:
+            if not work.spend(_TRIED):
+                yield Hit(at, len(text), UNREAD)
+                return
+            end = text.find("\n", at, at + _LONGEST_LINE)
+            end = end if end >= 0 else min(len(text), at + _LONGEST_LINE)
+            found = _PASSWORD_FLAG.search(text, at, end)
+            if found and _is_real("", found[1]):
+                user = _USER_FLAG.search(text, at, found.start())
+                yield Hit(user.start(1) if user else found.start(1), found.end(1), "basic-auth" if user else "password")
+            at = lower.find(program, end)
 
 
 def _is_real(user: str, password: str) -> bool:

@@ -2,8 +2,10 @@
 
 import binascii
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain
+
+from palyra.domain.redaction.work import Work
 
 # Worth a second reading only if an escape hides a printable character; %20 and \n hide nothing.
 _HIDES = re.compile(
@@ -20,6 +22,8 @@ _WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,128}[ \t]{0,4}\r?\
 _HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){12,}")
 _PRINTABLE = re.compile(rb"[\x20-\x7e\r\n\t]{12,}")
 _DIGIT = re.compile(r"\d")
+_NEAR = 256
+_READ = 8  # so many characters of a view cost one unit of work
 
 
 class View:
@@ -36,54 +40,102 @@ class View:
         return self._starts[start], self._ends[end - 1]
 
 
-def views(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[View]:
-    """Every other reading of `text`. `runs` are its stretches without blanks or brackets, where encoded values live."""
+class Pieces(View):
+    """Decoded text in pieces: each stands for a stretch of the original, either as it is there or as one whole."""
+
+    __slots__ = ("_at", "_from", "_same", "_to")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._at = [0]  # where each piece begins in the decoded text
+        self._from: list[int] = []
+        self._to: list[int] = []
+        self._same: list[bool] = []
+
+    def add(self, size: int, start: int, end: int, same: bool) -> None:
+        self._at.append(self._at[-1] + size)
+        self._from.append(start)
+        self._to.append(end)
+        self._same.append(same)
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        first, last = bisect_right(self._at, start) - 1, bisect_right(self._at, end - 1) - 1
+        low = self._from[first] + (start - self._at[first] if self._same[first] else 0)
+        high = self._from[last] + end - self._at[last] if self._same[last] else self._to[last]
+        return low, high
+
+
+class Unread(Exception):
+    """The budget ended at this place of the text; what follows was not decoded."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+def views(text: str, runs: Sequence[tuple[int, int]], work: Work) -> Iterator[View]:
+    """Every other reading of `text`. `runs` are its stretches without blanks or brackets, where encoded values live.
+
+    Raise Unread when the budget is used up.
+    """
+    for view, at in _views(text, runs):
+        if not work.spend(1 + len(view.text) // _READ):
+            raise Unread(at)
+        yield view
+
+
+def _views(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[View, int]]:
     for start, end in _hiding(text):
-        yield unescaped(text, start, end)
+        yield unescaped(text, start, end), start
     longest = 0
     for start, end in runs:
         longest = max(longest, end - start)
         for found in _BASE64.finditer(text, start, end):
-            yield from _from_base64(found[0], found.start())
+            for view in _from_base64(found[0], found.start()):
+                yield view, start
         for found in _HEX.finditer(text, start, end):
-            yield from _from_hex(found[0], found.start())
+            for view in _from_hex(found[0], found.start()):
+                yield view, start
     if longest >= 40 and "\n" in text:
         for found in _WRAPPED.finditer(text):
-            yield _joined(found[0], found.start())
+            yield _joined(found[0], found.start()), found.start()
 
 
 def _hiding(text: str) -> Iterator[tuple[int, int]]:
-    """The lines in which an escape hides something, neighbours together."""
+    """The lines in which an escape hides something, neighbours together; of a long line, only what stands near."""
     at = 0
     while found := _HIDES.search(text, at):
-        start = text.rfind("\n", 0, found.start()) + 1
-        end = text.find("\n", found.end())
-        while end >= 0 and (more := text.find("\n", end + 1)) >= 0 and _HIDES.search(text, end, more):
-            end = more
-        at = len(text) if end < 0 else end
-        yield start, at
+        start = max(at, found.start() - _NEAR, text.rfind("\n", 0, found.start()) + 1)
+        end = found.end()
+        while True:
+            line = text.find("\n", end, end + _NEAR)
+            end = line + 1 if line >= 0 else min(len(text), end + _NEAR)
+            more = _HIDES.search(text, end, end + _NEAR)
+            if more is None:
+                break
+            end = more.end()
+        yield start, end
+        at = end
 
 
 def unescaped(text: str, low: int, high: int) -> View:
+    view = Pieces()
     parts: list[str] = []
-    starts: list[range | tuple[int, ...]] = []
-    ends: list[range | tuple[int, ...]] = []
     at = low
     for found in _ESCAPE.finditer(text, low, high):
         start, end = found.span()
-        parts.append(text[at:start])
-        starts.append(range(at, start))
-        ends.append(range(at + 1, start + 1))
+        if start > at:
+            parts.append(text[at:start])
+            view.add(start - at, at, start, same=True)
         char = _char(found)
         if char:
             parts.append(char)
-            starts.append((start,))
-            ends.append((end,))
+            view.add(1, start, end, same=False)
         at = end
-    parts.append(text[at:high])
-    starts.append(range(at, high))
-    ends.append(range(at + 1, high + 1))
-    return View("".join(parts), list(chain.from_iterable(starts)), list(chain.from_iterable(ends)))
+    if at < high:
+        parts.append(text[at:high])
+        view.add(high - at, at, high, same=True)
+    view.text = "".join(parts)
+    return view
 
 
 def _char(found: re.Match[str]) -> str:

@@ -7,14 +7,22 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from palyra.domain import hands
 from palyra.domain.redaction import assignments, blocks, credentials, encodings, formats, shapes
-from palyra.domain.redaction.known import SHORTEST, Known, Learned
+from palyra.domain.redaction.formats import Hit
+from palyra.domain.redaction.known import Known, Learned
 from palyra.domain.redaction.stream import StreamRedactor
+from palyra.domain.redaction.work import UNREAD, Work
 
 PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 KNOWN = "known"
 _DEPTH = 3  # base64 of JSON of base64 is as deep as real data goes
-_PASSES = 8  # taking a secret out can bring another to light; chains longer than this are made up
+_PASSES = 4  # taking a secret out can bring another to light; chains longer than this are made up
+# A long text is read window by window, each with its own budget: no step holds the interpreter for long.
+_WINDOW = 16 << 10
+_OVERLAP = 1 << 10  # longer than a value and what is looked at around it
+_EDGE = 512
+_INLINE = 4 << 10  # a longer text is not read on the event loop
 _ECHO = 8  # a secret found once goes everywhere else in the text, if it is long enough not to be a word
 _ECHOES = 64  # so many are looked for; a text with more is a list of secrets, each with its own context
 _SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again
@@ -67,13 +75,25 @@ class Redactor:
         if known is self._clean_for and text in self._clean:
             return text
         for turn in range(_PASSES):
-            spans = self.spans(text)
+            spans = self.spans(text, share=4 if turn else 1)
             if not spans:
                 if not turn and len(text) <= _SHORT:
                     self._remember(text, known)
                 break
             text = self.replace(text, spans)
         return text
+
+    def redact_head(self, text: str, most: int) -> str:
+        """The first `most` characters of `text`, redacted. Cut before: what nobody will see is not worth the work."""
+        return self.redact(text[: most + _OVERLAP])[:most]
+
+    async def redacted(self, text: str) -> str:
+        """`redact` for the event loop: a long text goes to another thread."""
+        return self.redact(text) if len(text) <= _INLINE else await hands.everyday.do(self.redact, text)
+
+    async def redacted_json(self, value: Any) -> Any:
+        """`redact_json` for the event loop."""
+        return self.redact_json(value) if is_small(value, _INLINE) else await hands.everyday.do(self.redact_json, value)
 
     def _remember(self, text: str, known: Known) -> None:
         """`text` was clean with what was known when the look began. A set is replaced, never emptied: other threads look too."""
@@ -107,18 +127,31 @@ class Redactor:
         """What it was made with, and what it has learned until now."""
         return self._known, self._learned.known
 
-    def spans(self, text: str) -> list[Span]:
-        """Disjoint spans in order, each with its secret as it is without its encoding."""
+    def spans(self, text: str, share: int = 1) -> list[Span]:
+        """Disjoint spans in order, each with its secret as it is without its encoding. Later passes get a `share` of the budget."""
         if "[redacted:" not in text:
-            return _merge(text, list(self._scan(text, _DEPTH)))
-        spans: list[Span] = []
-        at = 0
-        for start, end in [m.span() for m in PLACEHOLDER.finditer(text)] + [(len(text), len(text))]:
-            part = text[at:start]
-            if len(part) >= SHORTEST:
-                spans += [Span(s.start + at, s.end + at, s.rule, s.secret) for s in _merge(part, list(self._scan(part, _DEPTH)))]
-            at = end
-        return spans
+            return self._whole(text, share)
+        gaps = [m.span() for m in PLACEHOLDER.finditer(text)]
+        # Line breaks in place of each placeholder: nothing reaches across, and positions hold.
+        bare = PLACEHOLDER.sub(_blank, text)
+        return list(_outside(self._whole(bare, share), gaps, text)) if gaps else self._whole(text, share)
+
+    def _whole(self, text: str, share: int) -> list[Span]:
+        if len(text) <= _WINDOW + 2 * _OVERLAP:
+            found = list(self._scan(text, _DEPTH, Work(len(text), share)))
+        else:
+            found = [span for low, high in _windows(text) for span in self._window(text, low, high, share)]
+            found += (Span(*hit[:2], hit.rule, text[hit.start : hit.end]) for hit in blocks.fenced(text))
+        if not found:
+            return found
+        if any(span.rule == "private-key" for span in found) and (public := blocks.public_spans(text)):
+            found = [span for span in found if not _is_public(span, public)]
+        return _merge(text, [*found, *_echoes(text, found)])
+
+    def _window(self, text: str, low: int, high: int, share: int) -> Iterator[Span]:
+        part = text[low:high]
+        for span in self._scan(part, _DEPTH, Work(len(part), share)):
+            yield Span(span.start + low, span.end + low, span.rule, span.secret)
 
     def replace(self, text: str, spans: list[Span]) -> str:
         parts = []
@@ -140,7 +173,7 @@ class Redactor:
             return self._placeholder("secret", value)
         return self.redact_json(value)
 
-    def _scan(self, text: str, depth: int) -> Iterator[Span]:
+    def _scan(self, text: str, depth: int, work: Work) -> Iterator[Span]:
         for known in self.known:
             for start, end, value in known.find(text):
                 yield Span(start, end, KNOWN, value)
@@ -149,25 +182,27 @@ class Redactor:
         named = assignments.named(lower)
         if not runs and not named and not credentials.hinted(lower):
             return
-        yield from self._judged(text, lower, runs, named)
-        if depth and (runs or "\\" in text or "%" in text):
-            for view in encodings.views(text, runs):
-                for inner in self._scan(view.text, depth - 1):
-                    yield Span(*view.original(inner.start, inner.end), inner.rule, inner.secret)
-
-    def _judged(self, text: str, lower: str, runs: list[tuple[int, int]], named: bool) -> Iterator[Span]:
-        hits = [*formats.find(text, runs), *blocks.find(text, runs), *credentials.find(text, lower)]
-        if named:
-            hits += assignments.find(text, lower)
-        for hit in hits:
+        for hit in self._hits(text, lower, runs, work) if named else self._unnamed(text, lower, runs, work):
             yield Span(hit.start, hit.end, hit.rule, text[hit.start : hit.end])
-        echoes = dict.fromkeys((text[h.start : h.end], h.rule) for h in hits)
-        for secret, rule in list(echoes)[:_ECHOES]:
-            if len(secret) >= _ECHO and not secret.isalpha():
-                at = text.find(secret)
-                while at >= 0:
-                    yield Span(at, at + len(secret), rule, secret)
-                    at = text.find(secret, at + len(secret))
+        if depth and (runs or "\\" in text or "%" in text):
+            yield from self._decoded(text, runs, depth, work)
+
+    def _decoded(self, text: str, runs: list[tuple[int, int]], depth: int, work: Work) -> Iterator[Span]:
+        try:
+            for view in encodings.views(text, runs, work):
+                for inner in self._scan(view.text, depth - 1, work):
+                    yield Span(*view.original(inner.start, inner.end), inner.rule, inner.secret)
+        except encodings.Unread as unread:
+            yield Span(unread.at, len(text), UNREAD, text[unread.at :])
+
+    def _hits(self, text: str, lower: str, runs: list[tuple[int, int]], work: Work) -> Iterator[Hit]:
+        yield from self._unnamed(text, lower, runs, work)
+        yield from assignments.find(text, lower, work)
+
+    def _unnamed(self, text: str, lower: str, runs: list[tuple[int, int]], work: Work) -> Iterator[Hit]:
+        yield from formats.find(text, runs)
+        yield from blocks.find(text, runs)
+        yield from credentials.find(text, lower, work)
 
     def _placeholder(self, rule: str, secret: str) -> str:
         return f"[redacted:{rule}:{hmac.digest(self._key, secret.encode('utf-8', 'surrogatepass'), 'sha256').hex()[:8]}]"
@@ -188,3 +223,79 @@ def _merge(text: str, spans: list[Span]) -> list[Span]:
         secret = best.secret if (best.start, best.end) == (start, end) else text[start:end]
         merged[-1] = Span(start, end, best.rule, secret)
     return merged
+
+
+def _blank(placeholder: re.Match[str]) -> str:
+    return "\n" * (placeholder.end() - placeholder.start())
+
+
+def _outside(spans: list[Span], gaps: list[tuple[int, int]], text: str) -> Iterator[Span]:
+    """What of `spans` stands outside the placeholders in `gaps`; both are in order."""
+    at = 0
+    for span in spans:
+        while at < len(gaps) and gaps[at][1] <= span.start:
+            at += 1
+        start, i = span.start, at
+        while start < span.end:
+            stop = min(span.end, gaps[i][0]) if i < len(gaps) else span.end
+            if stop > start:
+                whole = (start, stop) == (span.start, span.end)
+                yield span if whole else Span(start, stop, span.rule, text[start:stop])
+            start = gaps[i][1] if i < len(gaps) else span.end
+            i += 1
+
+
+def _windows(text: str) -> Iterator[tuple[int, int]]:
+    """Windows that overlap, each cut where a line or a word ends if there is such a place."""
+    for at in range(0, len(text), _WINDOW):
+        low = _edge(text, at - _OVERLAP) if at else 0
+        high = _edge(text, at + _WINDOW + _OVERLAP)
+        yield low, high
+        if high >= len(text):
+            return
+
+
+def _edge(text: str, at: int) -> int:
+    if at >= len(text):
+        return len(text)
+    for mark in ("\n", " "):
+        found = text.rfind(mark, at - _EDGE, at)
+        if found >= 0:
+            return found + 1
+    return at
+
+
+def _is_public(span: Span, public: list[tuple[int, int]]) -> bool:
+    """Whether this is a line of a certificate: a window may begin in the middle of one."""
+    return span.rule == "private-key" and any(low <= span.start < high for low, high in public)
+
+
+def _echoes(text: str, found: list[Span]) -> Iterator[Span]:
+    """Every other place where a secret stands that was found once."""
+    echoes = dict.fromkeys((span.secret, span.rule) for span in found if span.rule != UNREAD)
+    for secret, rule in list(echoes)[:_ECHOES]:
+        if len(secret) >= _ECHO and not secret.isalpha():
+            at = text.find(secret)
+            while at >= 0:
+                yield Span(at, at + len(secret), rule, secret)
+                at = text.find(secret, at + len(secret))
+
+
+def is_small(value: Any, most: int) -> bool:
+    """Whether all strings inside have at most `most` characters together. Stops looking once they have more."""
+    left = most
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        match each:
+            case str():
+                left -= len(each)
+            case dict():
+                left -= len(each)
+                waiting += [*each, *each.values()] if left >= 0 else ()
+            case list() | tuple():
+                left -= len(each)
+                waiting += each if left >= 0 else ()
+        if left < 0:
+            return False
+    return True

@@ -311,7 +311,7 @@ class Channels:
             async with asyncio.timeout(_TEST_S):
                 return await connector.test()
         except (Refused, Lost) as error:
-            raise Unavailable(f"the channel {name} cannot be used: {self._redactor.redact(str(error))}") from error
+            raise Unavailable(f"the channel {name} cannot be used: {self._redactor.redact_head(str(error), 500)}") from error
         except TimeoutError:
             raise Unavailable(f"the channel {name} did not answer within {_TEST_S:g} s") from None
 

@@ -144,7 +144,7 @@ class Connections:
             except Lost as error:
                 detail, asked_ms = str(error), error.retry_after_ms
             except Refused as error:
-                self._is(line, "failed", self._redactor.redact(str(error))[:300])
+                self._is(line, "failed", self._redactor.redact_head(str(error), 300))
                 log.error("channel %s is refused: %s", line.connector.name, line.detail)
                 await self._tell_of(line)
                 return
@@ -153,7 +153,7 @@ class Connections:
                 detail = f"{type(error).__name__}: {error}"
             failures = 1 if line.stands.is_set() and self._clock.now_ms() - began > _GOOD_MS else failures + 1
             line.stands.clear()
-            self._is(line, "lost", self._redactor.redact(detail)[:300])
+            self._is(line, "lost", self._redactor.redact_head(detail, 300))
             pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(failures - 1, 10))
             await self._clock.sleep(max(asked_ms, int(pause * (0.5 + self._clock.chance() / 2))))
 

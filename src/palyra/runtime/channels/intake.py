@@ -14,6 +14,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from palyra.channels.contract import Mark, Taken
+from palyra.domain import hands
 from palyra.domain.channels import LARGEST_TEXT, Inbound, InboundFile, Sender, is_stop, principal_of
 from palyra.domain.errors import PalyraError, Unavailable
 from palyra.domain.redaction import Redactor
@@ -29,6 +30,7 @@ from palyra.runtime.channels.holding import Holding
 from palyra.runtime.channels.pairing import PairingDesk
 from palyra.runtime.channels.posting import Posting, defect
 from palyra.runtime.channels.shapes import Place
+from palyra.runtime.channels.shares import Shares
 from palyra.runtime.clock import Clock
 
 log = logging.getLogger("palyra.channels")
@@ -36,6 +38,8 @@ log = logging.getLogger("palyra.channels")
 _RETRY_MS = 1_000
 _LONGEST_NAME = 200
 _LONGEST_TITLE = 1_000
+_SHORT_TEXT = 4 << 10  # a longer text is not redacted on the event loop
+_REFUSED_TEXT = 256
 # What a sender is told; of the rest only the trace tells, or a group would hear of every message that was not for us.
 _TOLD: dict[str, str] = {
     "oversized": "That message is too long for me (32 KiB): send it as a file, or in parts.",
@@ -66,6 +70,8 @@ class Intake:
         self.holding = holding
         self._commands = commands
         self.connections: Connections
+        self._shares = Shares(clock)
+        self._in_order = asyncio.Lock()
         self._lanes: dict[Lane, deque[str]] = {}
         self._working: dict[Lane, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[Any]] = set()
@@ -81,7 +87,7 @@ class Intake:
         return await asyncio.shield(storing)
 
     async def _store(self, connector: str, message: Inbound, cursor: str | None) -> Taken:
-        clean = self._cleaned(message)
+        clean = await self._clean(connector, message)
         message_id = self._clock.new_id()
         principal = str(principal_of(connector, clean.sender.handle))
 
@@ -96,24 +102,34 @@ class Intake:
             self._line_up(connector, clean.conversation, message_id, first=self._is_urgent(connector, clean))
         return taken
 
+    async def _clean(self, connector: str, message: Inbound) -> Inbound:
+        """The message as it is stored. A sender beyond their share who would be refused gets only the beginning of it read."""
+        # Fair, so messages keep their order although a long one takes longer.
+        async with self._in_order:
+            message = replace(message, text=message.text[: LARGEST_TEXT + 64])
+            if not self._shares.allow(f"{connector}:{message.sender.handle}", len(message.text)):
+                look = partial(facts.look, book=self._book, connector=connector, message=message)
+                routed = await self._db.read(partial(look, called=self.connections.called(connector)))
+                if not routed.decision.accepted and routed.decision.reason != "oversized":
+                    message = replace(message, text=message.text[:_REFUSED_TEXT])
+            if len(message.text) <= _SHORT_TEXT:
+                return self._cleaned(message)
+            return await hands.everyday.do(self._cleaned, message)
+
     def _cleaned(self, message: Inbound) -> Inbound:
         """As it is stored: without secrets and half characters, and of what is too long only as much as shows that it is."""
-        redact = self._redactor.redact
+        redact, named = self._redactor.redact, partial(self._redactor.redact_head, most=_LONGEST_NAME)
         text = message.text.encode("utf-8", "replace").decode()
-        sender = Sender(
-            _named(message.sender.handle), redact(_named(message.sender.display))[:_LONGEST_NAME], message.sender.verified
-        )
-        files = tuple(
-            InboundFile(redact(_named(each.name))[:_LONGEST_NAME], each.data, _named(each.media_type)) for each in message.files
-        )
+        sender = Sender(_named(message.sender.handle), named(_named(message.sender.display)), message.sender.verified)
+        files = tuple(InboundFile(named(_named(each.name)), each.data, _named(each.media_type)) for each in message.files)
         return replace(
             message,
             native_id=_named(message.native_id),
             conversation=_named(message.conversation),
             thread=_named(message.thread),
             reply_to=_named(message.reply_to),
-            text=redact(text[: LARGEST_TEXT + 64]),
-            title=redact(_named(message.title)[:_LONGEST_TITLE]),
+            text=redact(text),
+            title=self._redactor.redact_head(_named(message.title), _LONGEST_TITLE),
             sender=sender,
             files=files,
         )

@@ -213,7 +213,7 @@ class Outbox:
         return Sent(target.native_id)
 
     async def _failed(self, reply: Reply, error: SendFailed | Lost) -> bool:
-        text = self._redactor.redact(str(error) or type(error).__name__)[:500]
+        text = self._redactor.redact_head(str(error) or type(error).__name__, 500)
         now_ms = self._clock.now_ms()
         if isinstance(error, Lost):
             retry = partial(channel_outbox.retry, reply=reply, error=text, ready_ms=0, counts=False, doubtful=False)

@@ -46,6 +46,8 @@ class Sending:
             stored = await self._attachments.keep(context.principal, context.session_id, file.name, file.data)
             kept.append(SentFile(context.session_id, stored.artifact, stored.name, stored.media_type))
 
+        clean = await self._redactor.redacted(text)
+
         def step(tx: Tx) -> str:
             now = self._find(tx, to)
             judged = tape.proposal(tx, context.run_id, context.call_id)
@@ -54,9 +56,7 @@ class Sending:
             if same and judged.scope is not None and judged.scope.recipients != (now.name,):
                 raise Conflict(f"{to} is reached as {now.name} by now: make the call again")
             place = Place(now.channel, now.conversation)
-            return self._posting.post(
-                tx, place, self._redactor.redact(text), "message", reply_id=context.key or context.call_id, files=kept
-            )
+            return self._posting.post(tx, place, clean, "message", reply_id=context.key or context.call_id, files=kept)
 
         outbox_id = await self._db.write(step)
         stands = self._connections.status(found.channel).state == "connected" and not self._book.is_paused(found.channel)

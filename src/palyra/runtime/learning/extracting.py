@@ -117,7 +117,7 @@ class Extractor:
             return Extracted(findings=None, why_not=str(spent))
         breaker.succeeded()
         used = self._used(target, reply, counted, self._clock.ticks_ms() - began_ms)
-        claims = _claims(self._redactor.redact(reply.text))
+        claims = _claims(await self._redactor.redacted(reply.text))
         if claims is None:
             return Extracted(findings=None, why_not=f"{target.name} did not answer with JSON", used=used)
         by_seq = {each.seq: each for each in inputs if each.seq in shown}
