@@ -13,8 +13,31 @@ from palyra.domain.redaction.work import UNREAD, Work
 Kind = Literal["password", "secret", "key"]
 
 KEYWORD = re.compile(
-    r"pass(?:word|wrd|wd|phrase|code)?|pswd|psswd|pwd|psw|pw|secret|token|tkn|credentials?|unseal|key|auth|private|access|license|bearer|pat|salt"
+    r"p(?:ass(?:word|wort|wrd|wd|phrase|code)?|swd|sswd|wd|sw|w|rivate|at)|s(?:ecret|alt)|t(?:oken|kn)|credentials?|unseal|key|a(?:uth|ccess)|license|bearer|"
+    r"kennwort|contrase[nñ]a|senha|mot de passe|mdp|wachtwoord|has[lł]o|heslo|парол[ья]|密[码碼]|パスワード|비밀번호|암호|[sş]ifre"
 )
+# How keywords begin, so that text without any is done.
+_STEMS = (
+    *(
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "auth",
+        "access",
+        "private",
+        "credential",
+        "pw",
+        "psw",
+        "pssw",
+        "tkn",
+        "pat",
+        "salt",
+        "unseal",
+    ),
+    *("bearer", "license", "kennwort", "contrase", "senha", "mot de passe", "mdp", "wachtwoord", "haslo", "heslo", "sifre"),
+)
+_FOREIGN = ("hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "암호", "şifre")
 _SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal"})
 _KEYS = frozenset({"key", "auth", "private", "access", "license", "bearer", "pat", "salt"})
 # A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
@@ -26,6 +49,7 @@ _GLUED_OWNER = re.compile(
     r"(?i)(?:user|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token)$"
 )
 _PUBLIC = re.compile(r"(?i)(?:public|publishable|pub)[_\-. ]?(?:api[_\-. ]?)?$")
+_TYPE_NAME = re.compile(r"\w::\w+::\w*$")  # AWS::IAM::AccessKey names a type
 # The name goes on and means something about the secret, not the secret.
 _ABOUT = re.compile(
     r"(?i)(?:url|uri|file|path|dir|name|ids?|length|len|size|bytes|bits|types?|fields?|labels?|hint|prompt|policy|regex|pattern|expir\w*|ttl|"
@@ -37,10 +61,14 @@ _ABOUT = re.compile(
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
 _OPERATOR = re.compile(
     r"""(?x)
-    (?P<close>(?:\\*["'`]|[\])}>]|&quot;){0,3})
+    (?P<close>(?:\\*["'`]|[\])}>]|\*{1,3}|&quot;){0,3})
     (?P<op>
+        </\w{1,40}>\s{0,16}<\w{1,40}>  # <key>password</key><string>...</string>
+      | [ ]?\{[^{}\n]{0,24}\}[ ]?=[ ]?(?=["'])  # string Token { get; set; } = "..."
+      | \([ \t]{0,4}(?=["'`])  # setPassword("...")
+      |
         [,\s]{1,40}["']?value["']?\s{0,4}[:=]\s{0,4}  # <add key="password" value="...">, {"name": "TOKEN", "value": "..."}
-      | [ \t]{0,6}(?:[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
+      | [ \t]{0,6}(?:[：＝]|[:?|+!]{0,3}=[=>~]{0,2}|:{1,3}|->|,|\|)[ \t]{0,8}
       | [ \t]+(?:is|was|to|as)[ \t]*:?[ \t]+
       | [ \t]+[A-Za-z]{3,12}[ \t]*:?=[ \t]*(?=["'`])  # var token string = "..."
       | [ \t]{1,4}
@@ -48,26 +76,32 @@ _OPERATOR = re.compile(
       | (?<=>)
     )"""
 )
-_TYPE = re.compile(r"[A-Za-z_][\w\[\]., |*]{0,24}=[ \t]*(?=[bru]?[\"'])")
+_TYPE = re.compile(r"&?(?:'static )?[A-Za-z_][\w\[\]., |*<>?:]{0,24}=[ \t]*(?=[bru]?[\"'])")
 _QUOTE = re.compile(r"[bBrRuULf@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
 _BARE = re.compile(r"[^\s\"'`<>]{1,512}")
 _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields may follow
 _NAKED = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/_.~\-]{13,511}={0,2}")
+# pw dipPr10Gg!: chosen, and no word of a sentence.
+_CHOSEN = re.compile(r"(?=[^\s]{0,31}[a-z])(?=[^\s]{0,31}[A-Z])(?=[^\s]{0,31}\d)[A-Za-z0-9!#$%&*+?@^_\-]{8,32}(?=[\s,.;)]|$)")
 # token: Bearer 4d9f1e2b...
 _SECOND = re.compile(r"(?<=[A-Za-z]) ([A-Za-z0-9+/_.\-]{20,512}={0,2})(?=[\s\"'`,;]|$)")
 _LATER = re.compile(r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)")
+_SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
 _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
 _CONNECTION = re.compile(r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)[ ]?=[^;\n]{1,80};")
 _LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
 _DOMAIN = re.compile(r"[\w\-]+(?:\.[\w\-]+)+\.[a-z]{2,6}(?::\d+)?")
+_CODE = re.compile(r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&|\?)|[(\[{!]")
 _VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
-_FAMILIAR = re.compile(r"(?i)super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|string|username|admin|root)$|^\w+@$")
+_FAMILIAR = re.compile(
+    r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|string|username|admin|root)$|^\w+@$"
+)
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LONGEST_QUOTED = 512
 _JUDGED = 160  # the beginning of a value says what it is
-_LOOKED_AT, _JUDGEMENT = 4, 16  # units of work; a judgement costs more for each two characters
+_LOOKED_AT, _JUDGEMENT = 6, 16  # units of work; a judgement costs more for each two characters
 # The other half of a pair: worth nothing alone, so it goes only when its secret is near.
 _CLIENT = re.compile(r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})")
 _NEAR = 300
@@ -88,31 +122,29 @@ class Value(NamedTuple):
 
 def named(lower: str) -> bool:
     """Whether a keyword may stand in the text; much cheaper than to look for each."""
-    return (
-        "key" in lower
-        or "pass" in lower
-        or "token" in lower
-        or "secret" in lower
-        or "auth" in lower
-        or "pw" in lower
-        or "access" in lower
-        or "private" in lower
-        or "credential" in lower
-        or "bearer" in lower
-        or "license" in lower
-        or "psw" in lower
-        or "pssw" in lower
-        or "tkn" in lower
-        or "pat" in lower
-        or "salt" in lower
-        or "unseal" in lower
-    )
+    return any(stem in lower for stem in _STEMS) or (not lower.isascii() and any(stem in lower for stem in _FOREIGN))
+
+
+def _keywords(lower: str) -> Iterator[re.Match[str]]:
+    """Every keyword in order. Looking for the beginnings that are there is faster than one pattern for all of them."""
+    places: list[int] = []
+    for stem in _STEMS if lower.isascii() else (*_STEMS, *_FOREIGN):
+        at = lower.find(stem)
+        while at >= 0:
+            places.append(at)
+            at = lower.find(stem, at + len(stem))
+    end = 0
+    for at in sorted(places):
+        found = KEYWORD.match(lower, at) if at >= end else None
+        if found:
+            end = found.end()
+            yield found
 
 
 def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
     """`lower` is `text` in lower case, character for character."""
     near: list[int] = []
-    for keyword in KEYWORD.finditer(lower):
+    for keyword in _keywords(lower):
         if not work.spend(_LOOKED_AT):
             yield Hit(keyword.start(), len(text), UNREAD)
             return
@@ -159,7 +191,7 @@ def _is_name(text: str, keyword: re.Match[str]) -> bool:
         return False
     if text[end : end + 1].islower() and text[end - 1].islower():
         return False
-    return not _PUBLIC.search(before)
+    return not _PUBLIC.search(before) and not _TYPE_NAME.search(before)
 
 
 def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
@@ -174,6 +206,8 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
     if rest[0] and (_ABOUT.search(rest[0]) or KEYWORD.search(rest[0].lower())):
         return None  # about the secret, or a later keyword in the same name decides
     value = _value(text, keyword, rest.end())
+    if value is not None and (len(value.text) < 4 or (not value.quoted and _CODE.match(value.text))):
+        return None
     if value is not None:
         work.spend(_JUDGEMENT + min(len(value.text), _JUDGED) // 2)
     if value is not None and len(value.text) > 40 and _AWS.search(text, max(0, keyword.start() - 24), end):
@@ -208,19 +242,25 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         and _FLAG.search(text, max(0, keyword.start() - 32), keyword.end())
     ):
         operator = "--"
-    if not operator and found["close"].endswith(">"):
+    if operator.startswith("</") or (not operator and found["close"].endswith(">")):
         operator = ">"
+    elif operator.endswith("="):
+        operator = "=" if operator[0] == "{" else operator
     shouting = text[keyword.start() : at].isupper()
+    if not operator and shouting and _SETTING.search(text, max(0, keyword.start() - 48), keyword.start()):
+        operator = "="
     quote = _QUOTE.match(text, start)
     if quote is not None:
         return _quoted(text, quote, operator, shouting)
     if not operator:
-        naked = _NAKED.match(text, start)
+        naked = _NAKED.match(text, start) or _CHOSEN.match(text, start)
         return Value(start, naked[0].rstrip(".,"), "") if naked else None
     bare = (_FIELD if operator.endswith("=") else _BARE).match(text, start)
     if bare is None or bare[0].endswith("..."):
         return None
-    body = bare[0].rstrip(")]}.,:;\\|")
+    body = bare[0].partition("\\n")[0].rstrip(")]}.,:;\\|")
+    if operator == "|" and "|" in body:
+        return None  # alternatives of a pattern, columns of a table
     connection = operator == "=" and _is_field(text, keyword.start(), bare.end())
     then = text[start + len(body) : start + len(body) + 1]
     return Value(start, body, operator, shouting=shouting, connection=connection, then=then)
@@ -245,19 +285,28 @@ def _quoted(text: str, quote: re.Match[str], operator: str, shouting: bool) -> V
 
 
 def _is_secret(kind: Kind, value: Value) -> bool:
-    body = value.text[:_JUDGED].strip("\"'` \\")
+    body = encodings.unwrapped(value.text[:_JUDGED].strip("\"'` \\"))
     if len(body) < 4 or len(body.split(None, 1)) != 1:
         return False
     if shapes.stands_for_value(body) or shapes.is_hashed(body) or shapes.is_filler(body):
         return False
-    if body.startswith(("/", "./", "../", "~/", "--")) or "://" in body or _DOMAIN.fullmatch(body):
+    if _is_path(body) or "://" in body or _DOMAIN.fullmatch(body):
         return False
     if shapes.is_pattern(body) or (not value.quoted and shapes.is_code(body)):
         return False
-    if value.operator == ",":  # two arguments in a row: often two names
+    if value.operator in (",", "("):  # two arguments in a row: often two names
+        if _FAMILIAR.search(body):
+            return False
         return value.quoted and shapes.has_digit_and_letter(body) and (kind == "password" or _is_drawn(body, 12))
     if not value.operator:
-        return not value.quoted and shapes.is_random(body) and not shapes.UUID.fullmatch(body) and not _VERSION.match(body)
+        if kind == "password" and not value.quoted and _CHOSEN.fullmatch(body):
+            return not shapes.is_words(body) and not _FAMILIAR.search(body)
+        return (
+            (not value.quoted or len(body) >= 20)
+            and shapes.is_random(body)
+            and not shapes.UUID.fullmatch(body)
+            and not _VERSION.match(body)
+        )
     if kind == "password":
         return _is_password(body, value)
     if shapes.UUID.fullmatch(body):
@@ -265,6 +314,12 @@ def _is_secret(kind: Kind, value: Value) -> bool:
     if kind == "secret":
         return _is_drawn(body, 8) or _is_phrase(body, value)
     return _is_drawn(body, 16) and not encodings.is_readable(body) and not (_ALPHABET in body and _ALPHABET.upper() in body)
+
+
+def _is_path(body: str) -> bool:
+    """Whether the value is a path or a flag; base64 may begin with a slash as well."""
+    drawn = body[0] == "/" and len(body) >= 20 and "." not in body and shapes.entropy(body) >= 4.2 and shapes.is_random(body, 20)
+    return not drawn and body.startswith(("/", "./", "../", "~/", "--"))
 
 
 def _is_drawn(body: str, least: int) -> bool:

@@ -10,6 +10,7 @@ from palyra.domain.redaction.formats import Hit
 # A form body writes the blanks as +.
 BEGIN = re.compile(r"-{2,5} ?BEGIN[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}")
 END = re.compile(r"-{2,5} ?END[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}")
+_EITHER = re.compile(BEGIN.pattern.replace("BEGIN", "(BEGIN|END)"))
 _PUBLIC = re.compile(r"-----BEGIN (?![A-Z0-9 ]*PRIVATE)[A-Z0-9 ]{3,40}-----")
 _ANY_END = re.compile(r"-----END [A-Z0-9 ]{3,40}-----")
 _PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?:[A-Za-z0-9+/=]{4,80}\r?\n){1,200}")
@@ -58,7 +59,7 @@ def fenced(text: str) -> Iterator[Hit]:
     """Private keys between their fences, or from the one fence that is there."""
     if "PRIVATE" not in text:
         return
-    begins, ends = _fences(text, BEGIN), _fences(text, END)
+    begins, ends = _fences(text)
     closing = [end for _, end in ends]
     opening = [start for start, _ in begins]
     for start, body in begins:
@@ -72,16 +73,20 @@ def fenced(text: str) -> Iterator[Hit]:
             yield Hit(first, end, "private-key")
 
 
-def _fences(text: str, fence: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Every fence, looked for around the word that all of them have."""
-    found: list[tuple[int, int]] = []
-    at = text.find("PRIVATE")
+def _fences(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Every fence at the beginning and at the end of a key, looked for around the word that all of them have."""
+    begins: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
+    at, last = text.find("PRIVATE"), 0
     while at >= 0:
-        match = fence.search(text, max(at - _FENCE, found[-1][1] if found else 0), at + _FENCE)
-        if match:
-            found.append(match.span())
-        at = text.find("PRIVATE", max(at + 7, match.end() if match else 0))
-    return found
+        fence = (
+            _EITHER.search(text, max(at - _FENCE, last), at + _FENCE) if text.find("--", max(at - _FENCE, last), at) >= 0 else None
+        )
+        if fence:
+            last = fence.end()
+            (begins if fence[1] == "BEGIN" else ends).append(fence.span())
+        at = text.find("PRIVATE", max(at + 7, last))
+    return begins, ends
 
 
 def _unclosed(text: str, at: int) -> int:

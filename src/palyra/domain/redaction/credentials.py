@@ -22,6 +22,10 @@ def _is_alone(found: re.Match[str]) -> bool:
     return _is_real("", found[1])
 
 
+def _is_strong_alone(found: re.Match[str]) -> bool:
+    return _is_alone(found) and (shapes.has_digit_and_letter(found[1]) or shapes.has_special(found[1]))
+
+
 def _is_random(found: re.Match[str]) -> bool:
     return shapes.is_random(found[1], 16) and not shapes.stands_for_value(found[1])
 
@@ -32,6 +36,8 @@ def _is_drawn(found: re.Match[str]) -> bool:
 
 def _is_header(found: re.Match[str]) -> bool:
     value = found[1]
+    if found.string[max(0, found.start() - 24) : found.start()].count("::") > 1:
+        return False  # the name of a type
     if shapes.stands_for_value(value) or shapes.names_itself(value):
         return False
     if "basic" in found[0][: found.start(1) - found.start()].lower():
@@ -41,7 +47,7 @@ def _is_header(found: re.Match[str]) -> bool:
 
 def _is_basic(value: str) -> bool:
     try:
-        return b":" in binascii.a2b_base64(value + "=" * (-len(value) % 4))
+        return _PAIR.fullmatch(binascii.a2b_base64(value + "=" * (-len(value) % 4))) is not None
     except binascii.Error:
         return False
 
@@ -57,6 +63,7 @@ class _Rule(NamedTuple):
     needs: tuple[str, ...] = ()  # one of these must stand anywhere in the text
 
 
+_PAIR = re.compile(rb"[\x21-\x39\x3b-\x7e]{0,128}:[\x20-\x7e]{0,256}")
 _CLASSES = (
     "NetworkCredential",
     "PSCredential",
@@ -66,7 +73,19 @@ _CLASSES = (
     "PasswordCredential",
     "PasswordAuthentication",
 )
-_PROGRAMS = ("psexec", "sshpass", "smbclient", "ldapsearch", "plink", "mysql", "rdesktop", "xfreerdp", "winexe", "net use")
+_PROGRAMS = (
+    "psexec",
+    "sshpass",
+    "smbclient",
+    "ldapsearch",
+    "plink",
+    "mysql",
+    "rdesktop",
+    "xfreerdp",
+    "winexe",
+    "net use",
+    "docker login",
+)
 
 _PASSWORD_FLAG = re.compile(r"\s[-/][pPwW]\s?[\"']?([^\s\"'$]{4,128})")
 _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
@@ -104,7 +123,9 @@ RULES = (
         "password",
         ("identified",),
         re.compile(r"(?i)identified\s{1,4}(?:with\s\w{1,32}\s)?by\s{1,4}(?:password\s)?[\"']([^\s\"']{4,128})[\"']"),
-        _is_alone,
+        lambda found: (
+            _is_alone(found) and (found[0][0] == "I" or shapes.has_digit_and_letter(found[1]) or shapes.has_special(found[1]))
+        ),
     ),
     _Rule(
         "basic-auth",
@@ -124,6 +145,7 @@ RULES = (
         _TWO_STRINGS,
         _is_pair,
         2,
+        ("credential", "auth"),
     ),
     _Rule(
         "aws-key",
@@ -138,6 +160,45 @@ RULES = (
         ("aws",),
         re.compile(r"(?i)aws[_\-. ]?account[_\-. ]?(?:id|number)?[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?(\d{12}|\d{4}-\d{4}-\d{4})(?!\d)"),
         lambda found: True,
+    ),
+    _Rule(
+        "password",
+        ("machine ",),
+        re.compile(r"(?i)machine\s{1,4}\S{1,128}\s{1,8}login\s{1,4}\S{1,128}\s{1,8}password\s{1,4}(\S{4,256})"),
+        _is_alone,
+    ),
+    _Rule(
+        "password",
+        (":5432:", ":3306:", ":*:"),
+        re.compile(r":(?:\d{2,5}|\*):[\w*\-]{1,64}:[\w*\-.@]{1,64}:(\S{4,256})"),
+        _is_strong_alone,
+    ),
+    _Rule(
+        "basic-auth",
+        ("basic ",),
+        re.compile(r"(?i)basic ([A-Za-z0-9+/]{12,512}={0,2})(?![A-Za-z0-9+/=])"),
+        lambda found: _is_basic(found[1]),
+    ),
+    _Rule(
+        "basic-auth",
+        ('"auth"',),
+        re.compile(r"\"auth\"\s{0,4}:\s{0,4}\"([A-Za-z0-9+/]{8,512}={0,2})\""),
+        lambda found: _is_basic(found[1]),
+    ),
+    _Rule(
+        "private-key",
+        ('"d"', '"p"', '"q"', '"dp"', '"dq"', '"qi"', '"k"'),
+        re.compile(r"\"\w{1,2}\"\s{0,4}:\s{0,4}\"([\w\-]{20,1024})\""),
+        _is_drawn,
+        needs=("kty",),
+    ),
+    _Rule("token", ("appid=",), re.compile(r"(?i)appid=([0-9a-f]{32})(?![0-9a-z])"), _is_drawn),
+    _Rule("signature", ("signature=",), re.compile(r"(?i)signature=([0-9a-f]{64,1024}|[\w%+/\-]{40,400})"), _is_random),
+    _Rule(
+        "password",
+        ("id/p", "id / p", "user/p", "login/p", "account/p"),
+        re.compile(r"(?i)\w{2,8} ?/ ?p[a-z]{1,8}\s?[:=]?\s{0,4}[^\s/]{2,64}\s?/\s?(\S{4,64})"),
+        _is_strong_alone,
     ),
     _Rule("password", ("redis-cli",), re.compile(r"redis-cli\s[^\n]{0,80}? -a\s?[\"']?([^\s\"'$]{4,128})"), _is_alone),
     _Rule(
@@ -159,10 +220,10 @@ _TRIVIAL = re.compile(r"(?i)\d{1,5}|password\d?|mypassword|passwd|your.*|.*repla
 
 def hinted(lower: str) -> bool:
     """Whether a rule may hold that needs neither a long run nor the name of a secret."""
-    if "://" in lower or "identified" in lower or "account" in lower or "login(" in lower:
+    if "://" in lower or "identified" in lower or "account" in lower or "login(" in lower or ":5432:" in lower or ":3306:" in lower:
         return True
     return (" -" in lower or " /" in lower) and (
-        " -u" in lower or " --user" in lower or any(program in lower for program in _PROGRAMS)
+        " -u" in lower or " --user" in lower or "redis-cli" in lower or any(program in lower for program in _PROGRAMS)
     )
 
 
@@ -185,7 +246,8 @@ def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
 
 def _programs(text: str, lower: str, work: Work) -> Iterator[Hit]:
     """Commands that take a password: each line is looked at once, whatever stands in it."""
-    for program in _PROGRAMS:
+    flagged = " -p" in lower or " /p" in lower or " -w" in lower or " /w" in lower
+    for program in _PROGRAMS if flagged else ():
         at = lower.find(program)
         while at >= 0:
             if not work.spend(_TRIED):

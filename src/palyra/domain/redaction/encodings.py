@@ -5,15 +5,17 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from palyra.domain.redaction import shapes
+from palyra.domain.redaction.formats import Hit
 from palyra.domain.redaction.work import Work
 
 # Worth a second reading only if an escape hides a printable character; %20 and \n hide nothing.
 _HIDES = re.compile(
-    r"\\u\{?00[2-7][0-9a-fA-F]|\\x(?:2[1-9a-fA-F]|[3-7][0-9a-fA-F])|%(?:2[1-9a-fA-F]|[3-7][0-9a-fA-F])|\\/|&\#x?[0-9a-fA-F]{2}|\x1b\["
+    r"\\u\{?00[2-7][0-9a-fA-F]|\\x(?:2[1-9a-fA-F]|[3-7][0-9a-fA-F])|%(?:2[1-9a-fA-F]|[3-7][0-9a-fA-F])|\\/|&\#x?[0-9a-fA-F]{2}|=3D|\x1b\["
 )
 _ESCAPE = re.compile(
     r"\\u\{?([0-9a-fA-F]{4})\}?|\\x([0-9a-fA-F]{2})|%([0-9a-fA-F]{2})|\\([/\"'\\nrtbf])"
-    r"|&(?:\#x([0-9a-fA-F]{1,4})|\#(\d{1,5})|(quot|amp|lt|gt|apos));|\x1b\[[\d;]{0,16}m"
+    r"|&(?:\#x([0-9a-fA-F]{1,4})|\#(\d{1,5})|(quot|amp|lt|gt|apos));|=(3D|2[0-9A-F])|\x1b\[[\d;]{0,16}m"
 )
 _NAMED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "quot": '"', "amp": "&", "lt": "<", "gt": ">", "apos": "'"}
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-]{16,}")
@@ -21,6 +23,11 @@ _BASE64_WHOLE = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,128}[ \t]{0,4}\r?\n[ \t]{0,16})+[A-Za-z0-9+/]{2,128}={0,2}")
 _HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){12,}")
 _PRINTABLE = re.compile(rb"[\x20-\x7e\r\n\t]{12,}")
+_BARE_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_\-])([A-Za-z0-9+/_\-]{16,512})={0,2}(?![A-Za-z0-9+/_\-=])")
+_BARE_HEX = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{2}){12,512}(?![0-9a-zA-Z])")
+_ALL_HEX = re.compile(r"[0-9a-fA-F]+")
+_WORD = re.compile(rb"[\x21-\x7e]{6,}")
+_LEAST_HEX, _LEAST_BASE64 = 12, 8
 _DIGIT = re.compile(r"\d")
 _NEAR = 256
 _READ = 8  # so many characters of a view cost one unit of work
@@ -100,6 +107,41 @@ def _views(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[View, i
             yield _joined(found[0], found.start()), found.start()
 
 
+def hidden(text: str) -> bool:
+    """Whether the text may hold escapes."""
+    return "\\" in text or "%" in text or "&#" in text or "=3D" in text
+
+
+def bare(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+    """Base64 or hex of one word that looks drawn: chance gives other bytes, and what is meant to be read has blanks."""
+    for start, end in runs:
+        for found in _BARE_BASE64.finditer(text, start, end):
+            if _is_drawn_inside(_decoded(found[1])):
+                yield Hit(*found.span(), "encoded")
+        for found in _BARE_HEX.finditer(text, start, end):
+            if _is_drawn_inside(bytes.fromhex(found[0])):
+                yield Hit(*found.span(), "encoded")
+
+
+def unwrapped(value: str) -> str:
+    """What a value says if it is base64 or hex of one printable word; otherwise the value."""
+    data = b""
+    if len(value) >= _LEAST_HEX and len(value) % 2 == 0 and _ALL_HEX.fullmatch(value):
+        data = bytes.fromhex(value)
+    elif len(value) >= _LEAST_BASE64 and _BASE64_WHOLE.fullmatch(value):
+        data = _decoded(value.rstrip("="))
+    return data.decode("ascii") if _WORD.fullmatch(data) else value
+
+
+def _decoded(run: str) -> bytes:
+    body = run.replace("-", "+").replace("_", "/")
+    return binascii.a2b_base64(body + "=" * (-len(body) % 4)) if len(body) % 4 != 1 else b""
+
+
+def _is_drawn_inside(data: bytes) -> bool:
+    return _WORD.fullmatch(data) is not None and shapes.is_random(data.decode("ascii"), 12)
+
+
 def _hiding(text: str) -> Iterator[tuple[int, int]]:
     """The lines in which an escape hides something, neighbours together; of a long line, only what stands near."""
     at = 0
@@ -142,6 +184,8 @@ def _char(found: re.Match[str]) -> str:
     hexed = found[1] or found[2] or found[3] or found[5]
     if hexed:
         return chr(int(hexed, 16))
+    if found[8]:
+        return chr(int(found[8], 16))
     if found[6]:
         return chr(min(int(found[6]), 0xFFFF))
     named = found[4] or found[7]

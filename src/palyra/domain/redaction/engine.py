@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from palyra.domain import hands
-from palyra.domain.redaction import assignments, blocks, credentials, encodings, formats, shapes
+from palyra.domain.redaction import assignments, blocks, credentials, disguises, drawn, encodings, formats, shapes
 from palyra.domain.redaction.formats import Hit
 from palyra.domain.redaction.known import Known, Learned
 from palyra.domain.redaction.stream import StreamRedactor
@@ -27,6 +27,7 @@ _ECHO = 8  # a secret found once goes everywhere else in the text, if it is long
 _ECHOES = 64  # so many are looked for; a text with more is a list of secrets, each with its own context
 _SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again
 _REMEMBERED = 4_096
+_LIKE_PUBLIC = ("private-key", "encoded", "drawn")  # what a certificate looks like inside
 _RANK = {KNOWN: 0, "private-key": 1, "password": 8, "secret": 8, "key": 9}
 
 
@@ -144,7 +145,7 @@ class Redactor:
             found += (Span(*hit[:2], hit.rule, text[hit.start : hit.end]) for hit in blocks.fenced(text))
         if not found:
             return found
-        if any(span.rule == "private-key" for span in found) and (public := blocks.public_spans(text)):
+        if any(span.rule in _LIKE_PUBLIC for span in found) and (public := blocks.public_spans(text)):
             found = [span for span in found if not _is_public(span, public)]
         return _merge(text, [*found, *_echoes(text, found)])
 
@@ -180,12 +181,27 @@ class Redactor:
         runs = formats.runs(text)
         lower = shapes.lowered(text)
         named = assignments.named(lower)
-        if not runs and not named and not credentials.hinted(lower):
+        hidden = encodings.hidden(text)
+        if depth == _DEPTH:
+            yield from self._undisguised(text, depth, work)
+        if not runs and not named and not hidden and not credentials.hinted(lower):
             return
         for hit in self._hits(text, lower, runs, work) if named else self._unnamed(text, lower, runs, work):
             yield Span(hit.start, hit.end, hit.rule, text[hit.start : hit.end])
-        if depth and (runs or "\\" in text or "%" in text):
+        if depth and (runs or hidden):
             yield from self._decoded(text, runs, depth, work)
+
+    def _undisguised(self, text: str, depth: int, work: Work) -> Iterator[Span]:
+        """What shows without characters that nobody sees, and across line breaks."""
+        plain = disguises.plainer(text)
+        if plain is not None:
+            for inner in self._scan(plain.text, depth - 1, work):
+                yield Span(*plain.original(inner.start, inner.end), inner.rule, inner.secret)
+        joined = disguises.unbroken(text) if "\n" in text else None
+        if joined is not None:
+            for inner in self._scan(joined.text, 0, Work(len(joined.text))):
+                if joined.counts(inner.start, inner.end, inner.rule):
+                    yield Span(*joined.original(inner.start, inner.end), inner.rule, inner.secret)
 
     def _decoded(self, text: str, runs: list[tuple[int, int]], depth: int, work: Work) -> Iterator[Span]:
         try:
@@ -202,6 +218,8 @@ class Redactor:
     def _unnamed(self, text: str, lower: str, runs: list[tuple[int, int]], work: Work) -> Iterator[Hit]:
         yield from formats.find(text, runs)
         yield from blocks.find(text, runs)
+        yield from encodings.bare(text, runs)
+        yield from drawn.find(text, runs)
         yield from credentials.find(text, lower, work)
 
     def _placeholder(self, rule: str, secret: str) -> str:
@@ -267,7 +285,7 @@ def _edge(text: str, at: int) -> int:
 
 def _is_public(span: Span, public: list[tuple[int, int]]) -> bool:
     """Whether this is a line of a certificate: a window may begin in the middle of one."""
-    return span.rule == "private-key" and any(low <= span.start < high for low, high in public)
+    return span.rule in _LIKE_PUBLIC and any(low <= span.start < high for low, high in public)
 
 
 def _echoes(text: str, found: list[Span]) -> Iterator[Span]:

@@ -24,42 +24,21 @@ class Row(NamedTuple):
     walled: bool = False
 
 
-_FIRST = re.compile(r"[A-Za-z0-9](?![?*{])")
-_LITERAL = re.compile(r"(?:[A-Za-z0-9_\-/]|\\\.|\[[a-z]+\])+(?![?*{+])")
+_FIRST = re.compile(r"(?:[A-Za-z0-9]|\\\$)(?![?*{])")
 _CHOICE = re.compile(r"\(\?:([A-Za-z0-9_|]+)\)(?![?*{+])")
 _SET = re.compile(r"\[([A-Z]{2,3}|[ps]{2}|sbr)\](?![?*{+])")
 # Seen from behind the first character of a token: what may not stand in front of it.
 _NO_LETTER, _NO_WORD, _NO_BASE64 = r"(?<![A-Za-z].)", r"(?<![A-Za-z]{2}.)", r"(?<![A-Za-z0-9+/].)"
 # With a letter glued to it, such a prefix is the end of a word.
-_WORDY = (
-    "key",
-    "api",
-    "sdk",
-    "pat",
-    "live",
-    "test",
-    "secret",
-    "sk",
-    "pk",
-    "access",
-    "sat",
-    "ext",
-    "mob",
-    "key",
-    "re",
-    "b",
-    "shp",
-    "sl",
+_WORDY = re.compile(
+    r"(?:key|pubkey|api|sdk|pat|live|test|secret|sk|pk|rk|access|sat|ext|mob|re|b|sl|ak|as|at|pa|md|fc|st|ax|act|dev|prod|env|user|admin|"
+    r"console|ls|fw|sc|s|r|ck|cs|di|ops|ico|API|SK|AC|AP|PK|kit|aio|xau|npm|cal|dub|tid)[_\-.:+]?(?![A-Za-z0-9_\-.])|[a-z]{1,2}\d?[.:]"
 )
-_LEAST_GLUED = 4
 
 
-def _strong(pattern: str) -> bool:
-    """Whether the row's prefix is so odd that it counts with a letter glued in front of it."""
-    literal = _LITERAL.match(pattern)
-    prefix = re.sub(r"\[\w+\]", "x", literal[0]).replace("\\", "") if literal else ""
-    separated = any(c in "_-./" for c in prefix)
-    return len(prefix) >= _LEAST_GLUED and separated and re.split(r"[_\-./]", prefix)[0].lower() not in _WORDY
+def _is_wordy(pattern: str) -> bool:
+    """Whether the row's prefix may be the end of a word: then no letter may stand in front of it."""
+    return _WORDY.match(pattern) is not None
 
 
 def _rows() -> Iterator[Row]:
@@ -90,15 +69,34 @@ def _joined() -> tuple[re.Pattern[str], tuple[Row, ...], re.Pattern[str], tuple[
         first = _FIRST.match(row.pattern)
         heads.setdefault(first[0] if first else "", []).append(row)
     headless = heads.pop("")
-    body = "|".join(f"{head}(?:{'|'.join(_tail(row) for row in rows)})" for head, rows in sorted(heads.items()))
+    ordered: list[Row] = []
+    body = "|".join(f"{head}(?:{'|'.join(_fronts(rows, ordered))})" for head, rows in sorted(heads.items()))
     others = "|".join(f"({row.pattern})" for row in headless)
-    ordered = tuple(row for _, rows in sorted(heads.items()) for row in rows)
-    return re.compile(body), ordered, re.compile(f"(?<![A-Za-z0-9])(?=[\\d$*A-Fa-fMNO])(?:{others})"), tuple(headless)
+    return re.compile(body), tuple(ordered), re.compile(f"(?<![A-Za-z0-9])(?=[\\d$*A-Fa-fMNO])(?:{others})"), tuple(headless)
 
 
-def _tail(row: Row) -> str:
-    front = _NO_BASE64 if row.walled else _NO_WORD if _strong(row.pattern) else _NO_LETTER
-    return f"{front}({row.pattern[1:]})"
+def _fronts(rows: list[Row], ordered: list[Row]) -> Iterator[str]:
+    """The rows of one first character by what may not stand in front of it, and by their second character; noted in order."""
+    for front in (_NO_BASE64, _NO_LETTER, _NO_WORD):
+        seconds: dict[str, list[Row]] = {}
+        for row in rows:
+            if _front(row) == front:
+                second = _FIRST.match(_rest(row))
+                seconds.setdefault(second[0] if second else "", []).append(row)
+        parts = []
+        for begin, same in sorted(seconds.items()):
+            ordered += same
+            parts.append(f"{begin}(?:{'|'.join(f'({_rest(row).removeprefix(begin)})' for row in same)})")
+        if parts:
+            yield f"{front}(?:{'|'.join(parts)})"
+
+
+def _rest(row: Row) -> str:
+    return row.pattern.removeprefix("\\")[1:]
+
+
+def _front(row: Row) -> str:
+    return _NO_BASE64 if row.walled or row.pattern[0].isdigit() else _NO_LETTER if _is_wordy(row.pattern) else _NO_WORD
 
 
 @cache
@@ -139,6 +137,9 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
 
 def _judged(found: re.Match[str], rows: Sequence[Row]) -> Hit | None:
     row = rows[(found.lastindex or 1) - 1]
+    before = found.string[max(0, found.start() - 1) : found.start()]
+    if before.isalpha() and before.isascii() and (shapes.is_made_up(found[0]) or not shapes.is_random(found[0], 16)):
+        return None  # with a letter glued to it, it must look like one that was given to somebody
     if row.drawn:
         return Hit(*found.span(), row.rule) if shapes.is_random(found[0]) else None
     return None if _is_sample(found[0], row.rule) else Hit(*found.span(), row.rule)

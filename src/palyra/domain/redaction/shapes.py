@@ -40,6 +40,7 @@ _SPECIAL = re.compile(r"[^\w\s.\-/:]")
 _DOTTED = re.compile(r"[A-Za-z_$@&*!][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_][\w$]*)+|\*|&[a-z]")
 _CALL = re.compile(r"[A-Za-z_$@&*!][\w$.]*(?:(?:->|::|\?\.)[\w.]*)*[(\[{]|[(\[{]")
 _PATTERN = re.compile(r"\(\?|\\[wdsbS]|\[\^?\w-\w|\]\*|\)\?|\.\*|\{\d,?\d*\}")
+_ALONG = re.compile(r"(?i)abcde|bcdef|aabbcc|12345|67890|qwert|asdfg|(?:fake){2}|example")
 _HASHED = re.compile(r"(?i)^(?:sha\d{1,3}|md5|h1|blake\w*|crc\w*|sri|pbkdf2\w*|urn|arn|xxh\w*)[\-:=_]")
 
 
@@ -78,6 +79,11 @@ def is_hashed(value: str) -> bool:
     return _HASHED.match(value) is not None
 
 
+def is_made_up(value: str) -> bool:
+    """Whether somebody typed it along the alphabet or the keyboard to have a value."""
+    return _ALONG.search(value) is not None
+
+
 def has_special(value: str) -> bool:
     return _SPECIAL.search(value) is not None
 
@@ -98,9 +104,13 @@ def _is_name(part: str) -> bool:
     letters = part.rstrip("0123456789")
     if not letters:
         return True
-    if len(part) - len(letters) > 5 or _DIGITS.search(letters):
+    if len(part) - len(letters) > 5:
         return False
+    inside = _DIGITS.findall(letters)
+    if inside and (len(inside) > 1 or len(inside[0]) > 3):
+        return False  # Socks4Response is a name; what has more numbers in it is none
     words = _WORD.findall(letters)
+    letters = letters.replace(inside[0], "") if inside else letters
     # No word is that long, and a few letters may be left over: initials, a plural.
     return all(len(word) <= 22 for word in words) and (len(letters) - sum(map(len, words))) * 4 <= len(letters)
 

@@ -60,7 +60,6 @@ gocardless: live_{b40} sandbox_{b40}
 paddle: pdl_live_apikey_{l26}_{w22}_{w3} pdl_sdbx_apikey_{l26}_{w22}_{w3} pdl_ntfset_{l26}_{b30+}
 polar: polar_oat_{w40+} polar_pat_{w40+} polar_at_u_{w40+} polar_rt_{w40+} polar_whs_{w30+}
 stripe: ek_live_{w24+} ek_test_{w24+} sk_org_{w24+}
-alpaca: PK{u18}
 alchemy: alcht_{w30}
 matrix: syt_{b2+}_{w20}_{w6} mat_{w30-45} mct_{w30-45}
 openai: sess-{w40} sk-{w48} sk-None-{b40+} ek_{h32+}
@@ -102,9 +101,7 @@ phylum: ph0_{b40+}
 tencent: AKID{w32-36}
 baidu: bce-v3/ALTAK-{w21}/{h40}
 nylas: nyk_v0_{w60+}
-plivo: MA{u18} SA{u18}
 telnyx: KEY{u32}_{w22}
-twitter: AAAAAAAAAAAAAAAAAAAAA{w20+}
 linkedin: WPL_AP1.{b16}.{w6}
 instagram: IGQV{b100+} IGQW{b100+} IGAA{b100+}
 pinterest: pina_{u60+} pinc_{u60+}
@@ -164,8 +161,6 @@ moralis: eyJub25jZSI6I{b60+}
 _WALLED = r"""
 square: EAAAE{b59}
 linkedin: AQV{b150+} AQU{b150+} AQX{b150+}
-alpaca: CK{u18} AK{u18}
-duo: DI{u18}
 sanity: sk{w120+}
 outlook: EwB{B400+} EwC{B400+}
 """

@@ -162,9 +162,10 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("unkey", r"unkey_[A-Za-z0-9]{22,}"),
     ("mergify", r"mergify_application_key_[A-Za-z0-9]{20,}"),
     ("persona", r"persona_(?:sandbox|production)_" + UUID),
+    ("twitter", r"AAAAAAAAAAAAAAAAAAAA[A-Za-z0-9]{6,40}%[23][A-F0-9][A-Za-z0-9%]{20,}"),
     ("jira", r"(?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){4}O[g-v][A-Za-z0-9+/]{26}"),
-    ("jwt", r"ey(?<![\w\-]ey)[A-Za-z0-9_\-]{10,}\.ey[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{6,}){0,3}(?:\.(?![A-Za-z0-9]))?"),
-    ("jwt", r"eyJ(?<![\w\-]eyJ)[A-Za-z0-9_\-]{14,}\.[A-Za-z0-9_\-]{0,}(?:\.[A-Za-z0-9_\-]{10,}){3}"),
+    ("jwt", r"ey(?<![\w\-]{2}ey)[A-Za-z0-9_\-]{10,}\.ey[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{6,}){0,3}(?:\.(?![A-Za-z0-9]))?"),
+    ("jwt", r"eyJ(?<![\w\-]{2}eyJ)[A-Za-z0-9_\-]{14,}\.[A-Za-z0-9_\-]{0,}(?:\.[A-Za-z0-9_\-]{10,}){3}"),
     ("password-hash", r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"),
     ("password-hash", r"\$[156y]\$(?:rounds=\d+\$)?[./A-Za-z0-9$]{4,40}\$[./A-Za-z0-9]{22,86}" + END),
     ("password-hash", r"\$argon2(?:id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}"),
@@ -194,6 +195,7 @@ RANDOM: tuple[tuple[str, str], ...] = (
     ("resend", r"re_[A-Za-z0-9_]{30,40}" + END),
     # Hex in both cases is nobody's digest.
     ("hex-token", r"(?<=[:=\"' ])(?=[0-9a-f]*[A-F])(?=[0-9A-F]*[a-f])[0-9a-fA-F]{40,}" + END),
+    ("account-key", r"(?:PK|CK|MA|SA|DI)[A-Z0-9]{18}" + END),
     ("model-provider", r"fw_[A-Za-z0-9]{24}" + END),
 )
 

@@ -1,0 +1,157 @@
+"""Readings of a text without what hides a secret from a pattern: characters nobody sees, look-alikes, breaks inside a token."""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from functools import cache
+from typing import NamedTuple
+
+from palyra.domain.redaction import shapes
+from palyra.domain.redaction.encodings import Pieces, View
+
+_UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\U000e0000-\U000e007f"
+)
+# Letters and digits that are only other shapes of ASCII: full width, mathematical, circled, raised.
+_SHAPED = "\u2070-\u209c\u2100-\u214f\u2460-\u24ff\uff01-\uff5e\U0001d400-\U0001d7ff\U0001f130-\U0001f189"
+_TWINS = dict(
+    zip(
+        "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb\u0501\u051b\u0410\u0412\u0415\u041a\u041c\u041d"
+        "\u041e\u0420\u0421\u0422\u0425\u0406\u0408\u0405\u03bf\u03b1\u03bd\u03c1\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c"
+        "\u039d\u039f\u03a1\u03a4\u03a5\u03a7",
+        "aeopcyxijsdhdqABEKMHOPCTXIJSoavpABEZHIKMNOPTYX",
+        strict=True,
+    )
+)
+_TWIN = "".join(_TWINS)
+# Worth another reading: something unseen, a shaped letter or digit, or a twin that touches ASCII.
+_DISGUISED = re.compile(
+    f"[{_UNSEEN}\u2070-\u209c\u2100-\u214f\u2460-\u24ff\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff\U0001f130-\U0001f189]"
+    f"|(?<=[A-Za-z0-9_])[{_TWIN}]|[{_TWIN}](?=[A-Za-z0-9_])"
+)
+_ANY = re.compile(f"[{_UNSEEN}{_SHAPED}{_TWIN}]")
+_PART = re.compile(f"([{_UNSEEN}]+)|([{_SHAPED}{_TWIN}]+)")
+
+# A token may go on behind a line break: what stands on either side of it, without blanks or quotes.
+_TOKEN = r"A-Za-z0-9_\-+/.~%!@#$&*="
+_BREAK = re.compile(rf"\n(?:(?<=[{_TOKEN}:\\]\n)|(?<=[{_TOKEN}:\\]\r\n))[ \t]{{0,40}}(?:[>#*|][ \t]{{1,4}})?(?=[{_TOKEN}]{{3}})")
+_HEAD = re.compile(rf"[{_TOKEN}]{{3,512}}")
+_INSIDE = re.compile(r"[^\s\"'`<>(){},;]{3,}")
+_LEFT = _REACH = 200
+_APART = "\n\n\n\n"
+# Half of something drawn: digits among letters, or capitals where no word has them.
+_ODD = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]|\A[0-9A-F]{6}")
+# The beginning of a token that names its vendor, or of a URL.
+_BEGUN = re.compile(r"[A-Za-z0-9]{2,12}[_\-.][A-Za-z0-9_\-.]{6,}|[a-z]{2,12}://\S+:")
+# A token of its own, or the name of a host.
+_ANOTHER = re.compile(r"[A-Za-z]{2,10}(?:_|-[a-z]{3,}-|\.[A-Za-z0-9_\-]{20})|[a-z0-9\-]+(?:\.[a-z0-9\-]+)+(?:/|\Z)|[a-z]+://")
+_BASE64_LINE = re.compile(r"[A-Za-z0-9+/=]{24,40}")
+_NAMING = re.compile(r"[ \t]*[:=(\[]")
+
+
+def plainer(text: str) -> View | None:
+    """`text` with shaped letters as ASCII and without what nobody sees; None if that is the same."""
+    if text.isascii() or _ANY.search(text) is None or _DISGUISED.search(text) is None:
+        return None
+    view = Pieces()
+    parts: list[str] = []
+    at = 0
+    for found in _PART.finditer(text):
+        start, end = found.span()
+        if start > at:
+            parts.append(text[at:start])
+            view.add(start - at, at, start, same=True)
+        if found[2]:
+            parts.append(found[2].translate(_table()))
+            view.add(end - start, start, end, same=True)
+        at = end
+    parts.append(text[at:])
+    view.add(len(text) - at, at, len(text), same=True)
+    view.text = "".join(parts)
+    return view
+
+
+@cache
+def _table() -> dict[int, str]:
+    """Only what is one ASCII character in its plain shape: positions hold."""
+    table = {ord(twin): plain for twin, plain in _TWINS.items()}
+    for first, last in re.findall(r"(.)-(.)", _SHAPED):
+        for code in range(ord(first), ord(last) + 1):
+            plain = unicodedata.normalize("NFKC", chr(code))
+            if len(plain) == 1 and plain.isascii():
+                table[code] = plain
+    return table
+
+
+class _Join(NamedTuple):
+    at: int  # in the joined text
+    odd: bool  # both halves look drawn
+    alone: bool  # no line of base64 before or behind
+
+
+class Joined(Pieces):
+    """Every two lines that a token may go through, read as one. Only what goes across a break counts: the rest is seen without."""
+
+    __slots__ = ("_joins", "_parts", "_size")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[str] = []
+        self._size = 0
+        self._joins: list[_Join] = []
+
+    def join(self, text: str, left: tuple[int, int], right: tuple[int, int], *, odd: bool) -> None:
+        self._joins.append(
+            _Join(self._size + left[1] - left[0], odd, not (_is_base64(text, left[0]) or _is_base64(text, right[1])))
+        )
+        for start, end in (left, right):
+            self._put(text[start:end], start, end)
+        # Nothing reaches across so many.
+        self._put(_APART, right[1], right[1])
+
+    def _put(self, part: str, start: int, end: int) -> None:
+        self._parts.append(part)
+        self._size += len(part)
+        self.add(len(part), start, end, same=end > start)
+
+    def close(self) -> None:
+        self.text = "".join(self._parts)
+
+    def counts(self, start: int, end: int, rule: str) -> bool:
+        """Whether a finding goes across a break. By its name alone a value counts only if both halves look drawn."""
+        after = bisect_right(self._joins, start, key=lambda join: join.at)
+        if after >= len(self._joins) or self._joins[after].at >= end:
+            return False
+        join = self._joins[after]
+        return join.odd if rule in ("password", "secret", "key") else join.alone or rule != "private-key"
+
+
+def _is_base64(text: str, at: int) -> bool:
+    """Whether a line of base64 ends or begins at the line break here."""
+    return bool(
+        _BASE64_LINE.fullmatch(text[max(0, at - 66) : at].strip()[-40:]) or _BASE64_LINE.fullmatch(text[at : at + 66].strip()[:40])
+    )
+
+
+def unbroken(text: str) -> Joined | None:
+    """Tokens that a line break goes through, each with what stands before it in its line."""
+    joined: Joined | None = None
+    for found in _BREAK.finditer(text):
+        right = _HEAD.match(text, found.end())
+        at = found.start()
+        at -= at > 0 and text[at - 1] == "\r"
+        back = _INSIDE.match(text[max(0, at - _LEFT) : at][::-1])
+        left = back[0][::-1] if back else ""
+        odd = _ODD.search(left) is not None
+        if right is None or not (odd or _BEGUN.match(left)):
+            continue
+        if _ANOTHER.match(right[0]) or _NAMING.match(text, right.end()) or shapes.is_hashed(left):
+            continue  # a name that is given a value begins a line of its own, and so does another token
+        joined = joined or Joined()
+        cut = at - (left[-1] in "\\=")
+        begin = max(text.rfind("\n", 0, at) + 1, at - _REACH)
+        joined.join(text, (begin, cut), right.span(), odd=odd and _ODD.search(right[0]) is not None)
+    if joined is not None:
+        joined.close()
+    return joined
