@@ -91,7 +91,7 @@ _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
 _CONNECTION = re.compile(r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)[ ]?=[^;\n]{1,80};")
 _LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
 _DOMAIN = re.compile(r"[\w\-]+(?:\.[\w\-]+)+\.[a-z]{2,6}(?::\d+)?")
-_CODE = re.compile(r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&|\?)|[(\[{!]")
+_CODE = re.compile(r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]")
 _VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _FAMILIAR = re.compile(
     r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|string|username|admin|root)$|^\w+@$"
@@ -101,7 +101,7 @@ _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LONGEST_QUOTED = 512
 _JUDGED = 160  # the beginning of a value says what it is
-_LOOKED_AT, _JUDGEMENT = 6, 16  # units of work; a judgement costs more for each two characters
+_LOOKED_AT, _JUDGEMENT = 8, 20  # units of work; a judgement costs more for each two characters
 # The other half of a pair: worth nothing alone, so it goes only when its secret is near.
 _CLIENT = re.compile(r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})")
 _NEAR = 300
@@ -191,7 +191,9 @@ def _is_name(text: str, keyword: re.Match[str]) -> bool:
         return False
     if text[end : end + 1].islower() and text[end - 1].islower():
         return False
-    return not _PUBLIC.search(before) and not _TYPE_NAME.search(before)
+    if ("pub" in before or "Pub" in before or "PUB" in before) and _PUBLIC.search(before):
+        return False
+    return "::" not in before or not _TYPE_NAME.search(before)
 
 
 def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
@@ -208,11 +210,9 @@ def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
     value = _value(text, keyword, rest.end())
     if value is not None and (len(value.text) < 4 or (not value.quoted and _CODE.match(value.text))):
         return None
-    if value is not None:
-        work.spend(_JUDGEMENT + min(len(value.text), _JUDGED) // 2)
     if value is not None and len(value.text) > 40 and _AWS.search(text, max(0, keyword.start() - 24), end):
         return None  # AWS draws forty characters
-    if value is not None and _is_secret(kind, value):
+    if value is not None and _judged(kind, value, work):
         return Hit(value.start, value.start + len(value.text), kind)
     if value is not None and value.operator and kind != "key" and (second := _SECOND.match(text, value.start + len(value.text))):
         return Hit(*second.span(1), kind) if shapes.is_random(second[1], 20) else None
@@ -282,6 +282,16 @@ def _quoted(text: str, quote: re.Match[str], operator: str, shouting: bool) -> V
         bare = _BARE.match(text, start)
         end = bare.end() if bare else start
     return Value(start, text[start:end], operator, quoted=True, shouting=shouting)
+
+
+def _judged(kind: Kind, value: Value, work: Work) -> bool:
+    """The same as `_is_secret`, which is costly, once for each value in a text."""
+    asked = (kind, *value[1:])
+    verdict = work.judged.get(asked)
+    if verdict is None:
+        work.spend(_JUDGEMENT + min(len(value.text), _JUDGED) // 2)
+        verdict = work.judged[asked] = _is_secret(kind, value)
+    return verdict
 
 
 def _is_secret(kind: Kind, value: Value) -> bool:

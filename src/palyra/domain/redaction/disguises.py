@@ -39,6 +39,8 @@ _BREAK = re.compile(rf"\n(?:(?<=[{_TOKEN}:\\]\n)|(?<=[{_TOKEN}:\\]\r\n))[ \t]{{0
 _HEAD = re.compile(rf"[{_TOKEN}]{{3,512}}")
 _INSIDE = re.compile(r"[^\s\"'`<>(){},;]{3,}")
 _LEFT = _REACH = 200
+_FEW, _APART_BY = 32, 256  # so many breaks in a text, and one more for so many characters
+_WRAPPED = 60  # longer lines are base64 that was wrapped, which is read in another way
 _APART = "\n\n\n\n"
 # Half of something drawn: digits among letters, or capitals where no word has them.
 _ODD = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]|\A[0-9A-F]{6}")
@@ -87,26 +89,26 @@ def _table() -> dict[int, str]:
 class _Join(NamedTuple):
     at: int  # in the joined text
     odd: bool  # both halves look drawn
-    alone: bool  # no line of base64 before or behind
+    start: int  # in the text
+    end: int
 
 
 class Joined(Pieces):
     """Every two lines that a token may go through, read as one. Only what goes across a break counts: the rest is seen without."""
 
-    __slots__ = ("_joins", "_parts", "_size")
+    __slots__ = ("_joins", "_parts", "_size", "_whole")
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
+        self._whole = text
         self._parts: list[str] = []
         self._size = 0
         self._joins: list[_Join] = []
 
-    def join(self, text: str, left: tuple[int, int], right: tuple[int, int], *, odd: bool) -> None:
-        self._joins.append(
-            _Join(self._size + left[1] - left[0], odd, not (_is_base64(text, left[0]) or _is_base64(text, right[1])))
-        )
+    def join(self, left: tuple[int, int], right: tuple[int, int], *, odd: bool) -> None:
+        self._joins.append(_Join(self._size + left[1] - left[0], odd, left[0], right[1]))
         for start, end in (left, right):
-            self._put(text[start:end], start, end)
+            self._put(self._whole[start:end], start, end)
         # Nothing reaches across so many.
         self._put(_APART, right[1], right[1])
 
@@ -124,7 +126,10 @@ class Joined(Pieces):
         if after >= len(self._joins) or self._joins[after].at >= end:
             return False
         join = self._joins[after]
-        return join.odd if rule in ("password", "secret", "key") else join.alone or rule != "private-key"
+        if rule in ("password", "secret", "key"):
+            return join.odd
+        # Lines of base64 before or behind: the body of something longer.
+        return rule != "private-key" or not (_is_base64(self._whole, join.start) or _is_base64(self._whole, join.end))
 
 
 def _is_base64(text: str, at: int) -> bool:
@@ -137,6 +142,7 @@ def _is_base64(text: str, at: int) -> bool:
 def unbroken(text: str) -> Joined | None:
     """Tokens that a line break goes through, each with what stands before it in its line."""
     joined: Joined | None = None
+    left_over = _FEW + len(text) // _APART_BY
     for found in _BREAK.finditer(text):
         right = _HEAD.match(text, found.end())
         at = found.start()
@@ -148,10 +154,19 @@ def unbroken(text: str) -> Joined | None:
             continue
         if _ANOTHER.match(right[0]) or _NAMING.match(text, right.end()) or shapes.is_hashed(left):
             continue  # a name that is given a value begins a line of its own, and so does another token
-        joined = joined or Joined()
+        if (
+            len(left) >= _WRAPPED
+            and len(right[0]) >= _WRAPPED
+            and (_is_base64(text, at - len(left)) or _is_base64(text, right.end()))
+        ):
+            continue
+        left_over -= 1
+        if left_over < 0:
+            break  # a list of short values, each on a line of its own
+        joined = joined or Joined(text)
         cut = at - (left[-1] in "\\=")
         begin = max(text.rfind("\n", 0, at) + 1, at - _REACH)
-        joined.join(text, (begin, cut), right.span(), odd=odd and _ODD.search(right[0]) is not None)
+        joined.join((begin, cut), right.span(), odd=odd and _ODD.search(right[0]) is not None)
     if joined is not None:
         joined.close()
     return joined

@@ -37,6 +37,7 @@ class View:
     """Decoded text, with the span of the original each part of it came from."""
 
     __slots__ = ("_ends", "_starts", "text")
+    effort = 0  # units of work it took to make
 
     def __init__(self, text: str, starts: Sequence[int], ends: Sequence[int]) -> None:
         self.text = text
@@ -51,6 +52,10 @@ class Pieces(View):
     """Decoded text in pieces: each stands for a stretch of the original, either as it is there or as one whole."""
 
     __slots__ = ("_at", "_from", "_same", "_to")
+
+    @property
+    def effort(self) -> int:  # type: ignore[override]
+        return len(self._from)
 
     def __init__(self) -> None:
         self.text = ""
@@ -85,7 +90,7 @@ def views(text: str, runs: Sequence[tuple[int, int]], work: Work) -> Iterator[Vi
     Raise Unread when the budget is used up.
     """
     for view, at in _views(text, runs):
-        if not work.spend(1 + len(view.text) // _READ):
+        if not work.spend(1 + view.effort + len(view.text) // _READ):
             raise Unread(at)
         yield view
 

@@ -195,11 +195,12 @@ class Redactor:
         """What shows without characters that nobody sees, and across line breaks."""
         plain = disguises.plainer(text)
         if plain is not None:
+            work.spend(plain.effort)
             for inner in self._scan(plain.text, depth - 1, work):
                 yield Span(*plain.original(inner.start, inner.end), inner.rule, inner.secret)
         joined = disguises.unbroken(text) if "\n" in text else None
         if joined is not None:
-            for inner in self._scan(joined.text, 0, Work(len(joined.text))):
+            for inner in self._scan(joined.text, 0, work):
                 if joined.counts(inner.start, inner.end, inner.rule):
                     yield Span(*joined.original(inner.start, inner.end), inner.rule, inner.secret)
 
@@ -291,11 +292,13 @@ def _is_public(span: Span, public: list[tuple[int, int]]) -> bool:
 def _echoes(text: str, found: list[Span]) -> Iterator[Span]:
     """Every other place where a secret stands that was found once."""
     echoes = dict.fromkeys((span.secret, span.rule) for span in found if span.rule != UNREAD)
+    there = {span.start for span in found}
     for secret, rule in list(echoes)[:_ECHOES]:
         if len(secret) >= _ECHO and not secret.isalpha():
             at = text.find(secret)
             while at >= 0:
-                yield Span(at, at + len(secret), rule, secret)
+                if at not in there:
+                    yield Span(at, at + len(secret), rule, secret)
                 at = text.find(secret, at + len(secret))
 
 

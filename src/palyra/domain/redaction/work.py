@@ -13,9 +13,10 @@ UNREAD = "unread"  # the rule under which a stretch goes that the budget did not
 class Work:
     """What may still be spent on a text of `size` characters."""
 
-    __slots__ = ("left",)
+    __slots__ = ("judged", "left")
 
     def __init__(self, size: int, share: int = 1) -> None:
+        self.judged: dict[tuple[object, ...], bool] = {}  # the same value under the same kind of name is judged once
         self.left = (_LEAST + size // _CHARACTERS) // share
 
     def spend(self, units: int) -> bool:
