@@ -1,72 +1,114 @@
-"""What redaction finds, what it spares and what it costs: samples of public scanners, code and talk at hand, chunks and deltas.
+"""What redaction finds, what it spares and what it costs.
 
-Run: python bench/redaction.py
+Recall is cross-validated: the kinds of secrets are split in two by a hash of their name, whoever tunes looks at one half only,
+and both are printed. Beside the given rows there are generated ones (`redaction_set`), plain and in disguise.
 """
 
-import random
-import sys
+import hashlib
 import time
-from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from tests.unit import test_redaction_figures as figures
 
+from bench import redaction_set
+from bench.common import Table
+from bench.redaction_set import DISGUISES, Row
+from palyra.cli.trials import pathological
 from palyra.domain.redaction import Redactor
 
 CHAT = (
     "The quick brown fox leaps over the lazy dog, 3 times; it is fun to see (really) how far it goes. Then we go on: "
     "see chapter 4 for the details on what comes next, please. And so on, and so forth, ok? Fine then. Good."
 )
+REDACTOR = Redactor(b"bench")
+SEED = 20260
 
 
-def microseconds(work: Callable[[], object], times: int) -> float:
+def half(kind: str) -> int:
+    """Which half a kind belongs to, for good."""
+    return hashlib.sha256(kind.encode()).digest()[0] & 1
+
+
+def is_gone(row: Row) -> bool:
+    """Whether neither the secret nor, if a break goes through it, one of its parts is left."""
+    out = REDACTOR.redact(row.text)
+    return row.secret not in out and not any(part.rstrip("\\") in out for part in row.secret.split("\n") if len(part) > 6)
+
+
+def share(found: list[bool]) -> str:
+    return f"{sum(found) / len(found):.3f}" if found else "-"
+
+
+def _given(row: dict[str, Any]) -> list[Row]:
+    """The secrets of a given row that can be disguised."""
+    return [
+        Row(row["kind"], "given", row["text"], secret)
+        for secret in row["secrets"]
+        if 8 <= len(secret) < 300 and secret in row["text"] and not any(map(str.isspace, secret))
+    ]
+
+
+def quality() -> Iterator[Table]:
+    rows = figures.samples()
+    halves = [[row for row in rows if half(row["kind"]) == side] for side in (0, 1)]
+    lines = [
+        (name, str(len(part)), f"{figures.recall(part):.3f}", f"{figures.touched(part):.3f}")
+        for name, part in (("first half of the kinds", halves[0]), ("second half", halves[1]), ("all", rows))
+    ]
+    yield Table("Redaction: given rows", ("rows", "number", "secrets gone", "look-alikes touched"), lines)
+    made = [*redaction_set.named(SEED), *redaction_set.placed(SEED)]
+    given = [each for row in rows if row["label"] == "pos" for each in _given(row)]
+    lines = []
+    for name in ("as they are", *DISGUISES):
+        worn = [part if name == "as they are" else redaction_set.disguised(part, name) for part in (given, made)]
+        sides = [share([is_gone(row) for row in worn[0] if half(row.kind) == side]) for side in (0, 1)]
+        lines.append((name, *sides, share([is_gone(row) for row in worn[1]])))
+    columns = ("written", "given, first half", "given, second half", "generated")
+    yield Table("Redaction: secrets gone by disguise", columns, lines)
+
+
+def spared() -> Iterator[Table]:
+    lines = []
+    code = (path.read_text(errors="ignore") for path in figures.source_files(1500))
+    for name, texts in (("code and documents", code), ("talk", figures.talk()), ("lock files", iter(figures.LOCKED.values()))):
+        count, hit = figures.touched_lines(texts)
+        lines.append((name, f"{count:,}", str(hit), f"{hit / count * 1000:.3f}"))
+    alike = [text for _, text in redaction_set.look_alikes(SEED)]
+    hit = sum(REDACTOR.redact(text) is not text for text in alike)
+    lines.append(("generated look-alikes", str(len(alike)), str(hit), f"{hit / len(alike) * 1000:.3f}"))
+    yield Table("Redaction: false alarms", ("text", "lines", "touched", "per thousand"), lines)
+
+
+def _seconds(work: Callable[[], object], times: int = 1) -> float:
     best = float("inf")
     for _ in range(5):
         start = time.process_time()
         for _ in range(times):
             work()
         best = min(best, time.process_time() - start)
-    return best / times * 1e6
+    return best / times
 
 
-def quality() -> None:
-    rows = figures.samples()
-    random.Random(7).shuffle(rows)
-    for name, part in (("all", rows), ("one half", rows[: len(rows) // 2]), ("other half", rows[len(rows) // 2 :])):
-        print(f"{name:11} secrets gone {figures.recall(part):.3f}   look-alikes touched {figures.touched(part):.3f}")
-    for source in sorted({row["source"] for row in rows}):
-        part = [row for row in rows if row["source"] == source]
-        negative = f"{figures.touched(part):.3f}" if any(row["label"] == "neg" for row in part) else "-"
-        print(f"{source:11} secrets gone {figures.recall(part):.3f}   look-alikes touched {negative}")
-
-
-def spared() -> None:
-    for name, texts in (
-        ("code", (path.read_text(errors="ignore") for path in figures.source_files(1500))),
-        ("talk", figures.talk()),
-    ):
-        lines, hit = figures.touched_lines(texts)
-        print(f"{name:11} lines {lines}   touched {hit}   per thousand {hit / lines * 1000:.3f}")
-
-
-def speed() -> None:
-    redactor = Redactor(b"bench")
+def speed() -> Iterator[Table]:
     code = "".join(path.read_text(errors="ignore") for path in figures.source_files(400) if path.suffix == ".py")[: figures.MIB]
-    chunks = [code[at : at + 200] for at in range(0, len(code), 200)]
+    locked = "".join(figures.LOCKED.values())[: figures.MIB]
+    texts = {"code": code, "chat": CHAT * (figures.MIB // len(CHAT)), "lock files": locked}
+    lines = [
+        (name, f"{len(text) / _seconds(lambda text=text: REDACTOR.find(text)) / 1e6:.1f} MB/s") for name, text in texts.items()
+    ]
     deltas = [f" {word}" for word in CHAT.split()] * 20
-    print(f"200 characters of chat   {microseconds(lambda: redactor.redact(CHAT[:200]), 2000):8.2f} us")
-    print(f"200 characters of code   {microseconds(lambda: [redactor.redact(chunk) for chunk in chunks], 1) / len(chunks):8.2f} us")
-    print(f"one delta of a stream    {microseconds(lambda: list(map(redactor.stream().feed, deltas)), 10) / len(deltas):8.2f} us")
-    print(f"1 MiB of code            {microseconds(lambda: redactor.redact(code), 1) / 1000:8.1f} ms")
-    worst, name = max(
-        (microseconds(lambda text=text: redactor.redact(text), 1) / 1e6, name) for name, text in figures.HOSTILE.items()
+    lines.append(("200 characters of chat", f"{_seconds(lambda: Redactor(b'k').spans(CHAT[:200]), 2000) * 1e6:.1f} us"))
+    lines.append(
+        ("one delta of a stream", f"{_seconds(lambda: list(map(REDACTOR.stream().feed, deltas)), 10) / len(deltas) * 1e6:.1f} us")
     )
-    print(f"1 MiB of hostile text    {worst:8.2f} s at most ({name})")
+    verdicts = [pathological.judge(case) for case in pathological.CASES if case.part == "redaction"]
+    worst = max(verdicts, key=lambda each: each.ratio)
+    lines.append((f"worst of {len(verdicts)} hostile texts: {worst.case.what}", f"{worst.ratio:.1f} x plain text"))
+    yield Table("Redaction: speed, one thread", ("text", "speed"), lines)
 
 
-if __name__ == "__main__":
-    quality()
-    spared()
-    speed()
+def tables() -> Iterator[Table]:
+    yield from quality()
+    yield from spared()
+    yield from speed()

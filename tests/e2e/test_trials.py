@@ -30,6 +30,7 @@ def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path
         "attack:pages": "ok",
         "attack:repositories": "ok",
         "attack:obeyed-files": "ok",
+        "attack:texts": "ok",
     }
     held = found["attack:repositories"]["detail"] + found["attack:obeyed-files"]["detail"]
     assert "25 ways held: another common folder, settings" in held

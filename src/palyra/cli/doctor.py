@@ -59,13 +59,14 @@ def _tried(state: State, *, kills: int, attack: bool) -> Iterator[Check]:
     """On a daemon of its own: what is real is left alone."""
     # Here, because nobody else needs it.
     from palyra.cli.trials import attack as attacks
-    from palyra.cli.trials import crash, obeyed
+    from palyra.cli.trials import crash, obeyed, pathological
 
     if kills:
         yield from crash.trial(state.home, state.env, kills, lambda done: state.out.note(f"killed {done} of {kills} times"))
     if attack:
         yield from attacks.trial(state.home, state.env)
         yield from obeyed.trial(state.home, state.env)
+        yield from pathological.trial()
 
 
 def _answers_us(outside: list[Check]) -> bool:

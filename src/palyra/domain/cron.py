@@ -28,6 +28,9 @@ _MACROS = {
 _FARTHEST_DAYS = 366 * 41
 
 
+_LONGEST = 1_000
+
+
 class Cron(Struct, frozen=True):
     """What matches, as sorted numbers. Sunday is 0. With both days restricted, either is enough, as cron has always had it."""
 
@@ -50,6 +53,8 @@ class Cron(Struct, frozen=True):
 
 def parse(text: str) -> Cron:
     """Read an expression. What is wrong is named with its field."""
+    if len(text) > _LONGEST:
+        raise InvalidInput(f"a cron expression may have {_LONGEST} characters, and this one has {len(text)}")
     fields = _MACROS.get(text.strip().lower(), text).split()
     if len(fields) != len(_FIELDS):
         raise InvalidInput(

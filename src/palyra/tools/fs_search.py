@@ -39,7 +39,7 @@ class SearchArguments(Arguments, frozen=True, kw_only=True):
     ignored: Annotated[bool, Meta(description="Also what .gitignore names")] = False
 
 
-class _Search(Struct):
+class Searching(Struct):
     """One search while it runs: what it found, what it skipped, and until when it may go on."""
 
     regex: Any
@@ -82,8 +82,8 @@ class Search(FileTool):
         def job(stop: Flag) -> ToolResult:
             deadline = time.monotonic() + self._time_ms / 1000
             place = self._fence.place(arguments.path, context.workspace)
-            search = _Search(
-                regex=_compile(arguments),
+            search = Searching(
+                regex=compile_pattern(arguments),
                 limit=arguments.limit,
                 context=arguments.context,
                 goes_on=lambda: time.monotonic() < deadline and not stop.is_set(),
@@ -100,7 +100,7 @@ class Search(FileTool):
         return from_files(await work.results_in(job, paths.printable(arguments.path)), arguments.path)
 
 
-def _compile(arguments: SearchArguments) -> Any:
+def compile_pattern(arguments: SearchArguments) -> Any:
     import re2  # type: ignore[import-untyped]
 
     options = re2.Options()
@@ -131,7 +131,7 @@ def _candidates(steps: walk.Walk, place: Place) -> Iterator[Place]:
             yield entry.place
 
 
-def _search_file(search: _Search, place: Place) -> None:
+def _search_file(search: Searching, place: Place) -> None:
     try:
         data = _load(search, place)
     except (OSError, paths.Refused):
@@ -140,7 +140,7 @@ def _search_file(search: _Search, place: Place) -> None:
     if data is None:
         return
     numbers = []
-    for number in _matching_lines(search, data):
+    for number in matching_lines(search, data):
         numbers.append(number)
         if search.matches + len(numbers) >= search.limit:
             search.full = True
@@ -151,7 +151,7 @@ def _search_file(search: _Search, place: Place) -> None:
         _keep(search, place, data, numbers)
 
 
-def _load(search: _Search, place: Place) -> bytes | None:
+def _load(search: Searching, place: Place) -> bytes | None:
     with paths.opened_file(place) as descriptor:
         if os.fstat(descriptor).st_size > _MOST_FILE:
             search.large += 1
@@ -168,7 +168,7 @@ def _load(search: _Search, place: Place) -> bytes | None:
     return data
 
 
-def _matching_lines(search: _Search, data: bytes) -> Iterator[int]:
+def matching_lines(search: Searching, data: bytes) -> Iterator[int]:
     """Numbers of the lines that match, ascending, each once."""
     at, number, counted, last = 0, 1, 0, 0
     while at < len(data):
@@ -192,7 +192,7 @@ def _matching_lines(search: _Search, data: bytes) -> Iterator[int]:
             return
 
 
-def _keep(search: _Search, place: Place, data: bytes, numbers: list[int]) -> None:
+def _keep(search: Searching, place: Place, data: bytes, numbers: list[int]) -> None:
     lines = data.split(b"\n")
     matched = set(numbers)
     shown = sorted({near for number in numbers for near in range(number - search.context, number + search.context + 1)})
@@ -209,7 +209,7 @@ def _keep(search: _Search, place: Place, data: bytes, numbers: list[int]) -> Non
         _add(search, f"  {number}{':' if number in matched else '-'} {cut}")
 
 
-def _add(search: _Search, line: str) -> None:
+def _add(search: Searching, line: str) -> None:
     search.room -= len(line.encode("utf-8", "replace")) + 1
     if search.room < 0:
         search.full = True
@@ -217,7 +217,7 @@ def _add(search: _Search, line: str) -> None:
     search.lines.append(line)
 
 
-def _report(search: _Search, steps: walk.Walk) -> ToolResult:
+def _report(search: Searching, steps: walk.Walk) -> ToolResult:
     notes = [f"{search.matches} matching lines in {search.files} files"]
     if search.full:
         notes.append("there may be more: narrow the pattern, path or glob")

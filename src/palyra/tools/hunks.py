@@ -126,7 +126,9 @@ def _locate(lines: list[str], old: list[str], expected: int | None, floor: int) 
         wanted = old if key is None else [key(line) for line in old]
         if key is not None and not any(wanted):
             continue
-        found = [at for at in _occurrences(keyed, wanted, floor) if key is not _collapsed or _indents(lines[at:], old) is not None]
+        found = _occurrences(keyed, wanted, floor)
+        if key is _collapsed:
+            found = [at for at in found if _indents(lines[at : at + len(old)], old) is not None]
         if expected is not None and found:
             return _Spot(min(found, key=lambda at: abs(at - expected)), key is not None)
         if found:
@@ -135,16 +137,31 @@ def _locate(lines: list[str], old: list[str], expected: int | None, floor: int) 
 
 
 def _occurrences(lines: list[str], wanted: list[str], floor: int) -> list[int]:
+    """Every place at or after `floor` where `wanted` stands. Each line is looked at once, however often it comes again."""
+    if wanted[0] not in lines:
+        return []
+    borders = _borders(wanted)
     found: list[int] = []
-    at = floor
-    while True:
-        try:
-            at = lines.index(wanted[0], at)
-        except ValueError:
-            return found
-        if lines[at : at + len(wanted)] == wanted:
-            found.append(at)
-        at += 1
+    fits = 0
+    for at in range(floor, len(lines)):
+        while fits and lines[at] != wanted[fits]:
+            fits = borders[fits - 1]
+        fits += lines[at] == wanted[fits]
+        if fits == len(wanted):
+            found.append(at - len(wanted) + 1)
+            fits = borders[fits - 1]
+    return found
+
+
+def _borders(wanted: list[str]) -> list[int]:
+    """For each beginning of `wanted`, how much of it is also its end (Knuth, Morris and Pratt)."""
+    borders = [0] * len(wanted)
+    for at in range(1, len(wanted)):
+        border = borders[at - 1]
+        while border and wanted[at] != wanted[border]:
+            border = borders[border - 1]
+        borders[at] = border + (wanted[at] == wanted[border])
+    return borders
 
 
 def _collapsed(line: str) -> str:

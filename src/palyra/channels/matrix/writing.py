@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from palyra.channels.contract import Mark, OutFile, Outgoing
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 LARGEST_CONTENT = 60_000
 MARKS: dict[Mark, str] = {"seen": "👀", "done": "✅", "refused": "🚫"}
 Content = dict[str, Any]
+
+
+_MARKS = ("*", "_", "[", "`", "|", "~", "<", "&", "\\", "#", "\n")
+_MOST_MARKS = 2_000
 
 
 def message(out: Outgoing) -> Content:
@@ -49,6 +54,10 @@ def reaction(native_id: str, mark: Mark) -> Content:
 
 
 def _text(text: str) -> Content:
+    if sum(map(text.count, _MARKS)) > _MOST_MARKS:
+        # Nobody writes so many marks, and to read them all would take long: they are shown as they are.
+        plain = escape(text).replace("\n", "<br>")
+        return {"msgtype": "m.text", "body": text, "format": "org.matrix.custom.html", "formatted_body": plain}
     return {"msgtype": "m.text", "body": text, "format": "org.matrix.custom.html", "formatted_body": _html(text)}
 
 

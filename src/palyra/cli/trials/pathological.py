@@ -10,16 +10,20 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from palyra.cli.trials.pathological_parts import LINES, PARAGRAPH, PIECES, READERS
 from palyra.domain.redaction import Redactor
 from palyra.runtime.doctor import Check
 
 MOST_RATIO = 20.0
 MOST_GROWTH = 3.2  # for twice the length; 4 would be quadratic
 SIZE = 48 << 10
+_SHORT = 24 << 10  # for whoever waits
 _TRIES = 3
+_CHEAP = 5.0
+_LEAST_S, _NOTEWORTHY_S = 1e-4, 4e-3  # shorter times are noise
 _PLAIN = (
     "The quick brown fox leaps over the lazy dog, 3 times; it is fun to see how far it goes. Then we go on: see chapter 4 for the "
-    "details on what comes next, please.\n"
+    "details on what comes next, or https://host.example/docs/guide.html; run `make check` in src/tools first.\n"
 )
 
 
@@ -38,7 +42,8 @@ class Verdict(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        return self.ratio <= MOST_RATIO and self.growth <= MOST_GROWTH
+        # Below that, a step in how long texts are read looks like growth.
+        return self.ratio <= MOST_RATIO and (self.growth <= MOST_GROWTH or self.ratio <= _CHEAP)
 
 
 def _repeated(piece: str, head: str = "", tail: str = "") -> Callable[[int], str]:
@@ -47,6 +52,11 @@ def _repeated(piece: str, head: str = "", tail: str = "") -> Callable[[int], str
 
 def plain(size: int) -> str:
     return _repeated(_PLAIN)(size)
+
+
+def _listed(size: int) -> str:
+    """Plain text with one word a line, no two alike."""
+    return "\n".join(f"word {at}" for at in range(size // 10))[:size]
 
 
 def _drawn(size: int) -> bytes:
@@ -78,7 +88,7 @@ _REDACTION = {
     "quotes": "'\"",
     "anchors": "7Q~",
     "placeholders": "[redacted:key:00000000]password=",
-    "passwords in a list": "password=Tr0ub4dor&3 ",
+    "accounts in a list": "user=ann password=Tr0ub4dor&3\n",
     "logins": "login('a','b1c2d3')",
     "digits": "1/",
     "zero-width characters": "p\u200bw\u200b:",
@@ -108,6 +118,7 @@ CASES = (
     Case("redaction", "base64 in base64", _base64_in_base64),
     Case("redaction", "lines of base64", _lines_of_base64),
     *(Case("stream", what, _repeated(piece)) for what, piece in _REDACTION.items() if len(piece) < 10),
+    *(Case(part, what, _repeated(piece)) for part, pieces in PIECES.items() for what, piece in pieces.items()),
 )
 
 
@@ -121,6 +132,7 @@ def _stream(text: str) -> None:
 PARTS: dict[str, Callable[[str], object]] = {
     "redaction": lambda text: Redactor(b"trial").redact(text),
     "stream": _stream,
+    **READERS,
 }
 
 
@@ -133,22 +145,34 @@ def seconds(work: Callable[[str], object], text: str) -> float:
     return best
 
 
-def judge(case: Case) -> Verdict:
+def _usual(part: str, size: int) -> str:
+    """Plain text in the form that this part reads."""
+    if part == "document":
+        return PARAGRAPH * (size // len(PARAGRAPH))
+    return _listed(size) if part in LINES else plain(size)
+
+
+def judge(case: Case, size: int = SIZE) -> Verdict:
     work = PARTS[case.part]
-    half, whole = (seconds(work, case.text(size)) for size in (SIZE // 2, SIZE))
-    usual = seconds(work, plain(SIZE))
-    return Verdict(case, whole / max(usual, 1e-4), whole / max(half, 1e-4))
+    work(plain(64))  # what is made once is not counted
+    half, whole = (seconds(work, case.text(length)) for length in (size // 2, size))
+    usual = seconds(work, _usual(case.part, size))
+    growth = whole / half if whole > _NOTEWORTHY_S else 1.0
+    return Verdict(case, whole / max(usual, _LEAST_S), growth)
 
 
 def trial() -> Iterator[Check]:
-    """One check for each part."""
-    for part in PARTS:
-        verdicts = [judge(case) for case in CASES if case.part == part]
-        slow = [f"{each.case.what} ({each.ratio:.0f} ×)" for each in verdicts if not each.holds]
-        worst = max(each.ratio for each in verdicts)
-        title = f"attack: texts that cost much ({part})"
-        if slow:
-            yield Check(id=f"attack:texts:{part}", title=title, state="fail", detail=f"too slow: {', '.join(slow)}")
-        else:
-            detail = f"{len(verdicts)} texts, at most {worst:.1f} × the cost of plain text"
-            yield Check(id=f"attack:texts:{part}", title=title, state="ok", detail=detail)
+    """Whether every text is read in time on this machine."""
+    slow, worst = [], 0.0
+    for case in CASES:
+        # Another process on the same cores can spoil one measurement.
+        found = next((each for _ in range(3) if (each := judge(case, _SHORT)).holds), None)
+        worst = max(worst, found.ratio if found else 0.0)
+        if found is None:
+            slow.append(f"{case.what} ({case.part})")
+    if slow:
+        fix = "report it with this list: one such text could hold the daemon up"
+        yield Check(id="attack:texts", title="attack: texts", state="fail", detail=f"too slow: {', '.join(slow)}", fix=fix)
+        return
+    detail = f"{len(CASES)} costly texts were read, at most {worst:.0f} times as slowly as plain text"
+    yield Check(id="attack:texts", title="attack: texts", state="ok", detail=detail)

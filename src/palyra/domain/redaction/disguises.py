@@ -39,7 +39,7 @@ _BREAK = re.compile(rf"\n(?:(?<=[{_TOKEN}:\\]\n)|(?<=[{_TOKEN}:\\]\r\n))[ \t]{{0
 _HEAD = re.compile(rf"[{_TOKEN}]{{3,512}}")
 _INSIDE = re.compile(r"[^\s\"'`<>(){},;]{3,}")
 _LEFT = _REACH = 200
-_FEW, _APART_BY = 32, 256  # so many breaks in a text, and one more for so many characters
+_FEW, _APART_BY = 16, 512  # so many breaks in a text, and one more for so many characters
 _WRAPPED = 60  # longer lines are base64 that was wrapped, which is read in another way
 _APART = "\n\n\n\n"
 # Half of something drawn: digits among letters, or capitals where no word has them.
