@@ -77,6 +77,8 @@ _REDACTION = {
     "programs that take passwords": "mysql -u mysql -p ",
     "beginnings of tokens": "ey-",
     "parts of a token": "eyJa.",
+    "headers": "authorization:",
+    "bearers": "bearer a1b2c3d4e5f6g7h8",
     "short tokens": "A1aaaaaaaaaaaaaaa ",
     "escapes of characters": "\\u0041",
     "escapes of bytes": "%41",

@@ -27,7 +27,8 @@ def _is_strong_alone(found: re.Match[str]) -> bool:
 
 
 def _is_random(found: re.Match[str]) -> bool:
-    return shapes.is_random(found[1], 16) and not shapes.stands_for_value(found[1])
+    value = found[1][:_JUDGED]
+    return shapes.is_random(value, 16) and not shapes.stands_for_value(value)
 
 
 def _is_drawn(found: re.Match[str]) -> bool:
@@ -35,13 +36,13 @@ def _is_drawn(found: re.Match[str]) -> bool:
 
 
 def _is_header(found: re.Match[str]) -> bool:
-    value = found[1]
+    value = found[1][:_JUDGED]
     if found.string[max(0, found.start() - 24) : found.start()].count("::") > 1:
         return False  # the name of a type
     if shapes.stands_for_value(value) or shapes.names_itself(value):
         return False
     if "basic" in found[0][: found.start(1) - found.start()].lower():
-        return _is_basic(value)
+        return _is_basic(found[1][:_JUDGED])
     return shapes.is_random(value, 16) or shapes.UUID.fullmatch(value) is not None
 
 
@@ -90,7 +91,10 @@ _PROGRAMS = (
 _PASSWORD_FLAG = re.compile(r"\s[-/][pPwW]\s?[\"']?([^\s\"'$]{4,128})")
 _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
 _LONGEST_LINE = 240
-_TRIED = 2  # units of work for one try
+_TRIED = 2  # units of work for one try, and one more for so many characters of what was found
+_LONG = 64
+_JUDGEMENT = 12
+_JUDGED = 160  # the beginning of a value says what it is
 
 _TWO_STRINGS = re.compile(r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']")
 
@@ -135,9 +139,15 @@ RULES = (
         ),
         _is_pair,
         2,
+        ("password",),
     ),
     _Rule(
-        "password", ("with password", "encrypted password"), re.compile(r"(?i)\w{4,9} password\s{1,4}'([^\s']{4,128})'"), _is_alone
+        "password",
+        ("with password", "encrypted password"),
+        re.compile(r"(?i)\w{4,9} password\s{1,4}'([^\s']{4,128})'"),
+        _is_alone,
+        1,
+        ("password",),
     ),
     _Rule(
         "basic-auth",
@@ -166,6 +176,8 @@ RULES = (
         ("machine ",),
         re.compile(r"(?i)machine\s{1,4}\S{1,128}\s{1,8}login\s{1,4}\S{1,128}\s{1,8}password\s{1,4}(\S{4,256})"),
         _is_alone,
+        1,
+        ("password",),
     ),
     _Rule(
         "password",
@@ -229,19 +241,29 @@ def hinted(lower: str) -> bool:
 
 def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
     yield from _programs(text, lower, work)
+    there: dict[str, bool] = {}
     for rule in RULES:
-        if rule.needs and not any(word in lower for word in rule.needs):
+        if rule.needs and not any(_has(lower, word, there) for word in rule.needs):
             continue
         for literal in rule.literals:
-            at = lower.find(literal)
+            at = lower.find(literal) if _has(lower, literal, there) else -1
             while at >= 0:
                 if not work.spend(_TRIED):
                     yield Hit(at, len(text), UNREAD)
                     return
                 found = rule.pattern.match(text, at)
+                work.spend(_JUDGEMENT + (found.end() - at) // _LONG if found else 0)
                 if found and rule.holds(found):
                     yield Hit(found.start(1), found.end(rule.last), rule.name)
                 at = lower.find(literal, at + len(literal))
+
+
+def _has(lower: str, word: str, there: dict[str, bool]) -> bool:
+    """Whether the word stands in the text; asked for once."""
+    found = there.get(word)
+    if found is None:
+        found = there[word] = word in lower
+    return found
 
 
 def _programs(text: str, lower: str, work: Work) -> Iterator[Hit]:

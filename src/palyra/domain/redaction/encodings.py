@@ -204,6 +204,8 @@ def _joined(block: str, at: int) -> View:
 
 def _from_base64(run: str, at: int) -> Iterator[View]:
     """Readable stretches at any of the four alignments: a run may begin with characters that are not part of the encoding."""
+    if _ALL_HEX.fullmatch(run):
+        return  # read as hex
     body = run.replace("-", "+").replace("_", "/")
     alignments = 4 if len(run) >= 24 and _DIGIT.search(run) else 1
     for skip in range(alignments):

@@ -105,17 +105,32 @@ def _anchored() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
 
 
 # Every row needs such a run, so text without one is done.
-_RUN = re.compile(r"[^\s\"'`<>(){}\[\],;]{16,}")
+_OUTSIDE = r"\s\"'`<>(){}\[\],;"
+# Over all that is shorter in one go. Used with match only, so it never looks at a character twice.
+_RUN = re.compile(rf"(?:[^{_OUTSIDE}]{{0,15}}+[{_OUTSIDE}]++)*+([^{_OUTSIDE}]{{16,}})")
 _SHORT = 4096
 # Small letters alone are a name in code, a path, a rule of dashes; nothing drawn or encoded lacks both capitals and digits.
 _DULL = re.compile(r"[a-z_.\-/=:#*+&|~!?@$%\\]+")
+
+
+# A digest that names its algorithm and has its length.
+_DIGEST = re.compile(
+    r"(?:[\w\-]{1,16}=)?(?:sha512[-:=](?:[0-9a-f]{128}|[A-Za-z0-9+/]{86}==)|sha384[-:=](?:[0-9a-f]{96}|[A-Za-z0-9+/]{64})|"
+    r"(?:sha256[-:=]|h1:)(?:[0-9a-f]{64}|[A-Za-z0-9+/]{43}=)|sha1[-:=](?:[0-9a-f]{40}|[A-Za-z0-9+/]{27}=)|md5[-:=][0-9a-f]{32})"
+)
 
 
 def runs(text: str) -> list[tuple[int, int]]:
     """The stretches of `text` where a token may stand."""
     if len(text) < _SHORT and max(map(len, text.split()), default=0) < 16:
         return []
-    return [found.span() for found in _RUN.finditer(text) if not _DULL.fullmatch(found[0])]
+    found: list[tuple[int, int]] = []
+    at = 0
+    while run := _RUN.match(text, at):
+        at = run.end()
+        if not (_DULL.fullmatch(text, run.start(1), at) or _DIGEST.fullmatch(text, run.start(1), at)):
+            found.append(run.span(1))
+    return found
 
 
 def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
