@@ -121,8 +121,36 @@ class Value(NamedTuple):
 
 
 def named(lower: str) -> bool:
-    """Whether a keyword may stand in the text; much cheaper than to look for each."""
-    return any(stem in lower for stem in _STEMS) or (not lower.isascii() and any(stem in lower for stem in _FOREIGN))
+    """Whether a keyword may stand in the text. Spelt out because every piece of a stream passes here: a loop takes twice as long."""
+    return (
+        "key" in lower
+        or "pass" in lower
+        or "token" in lower
+        or "secret" in lower
+        or "auth" in lower
+        or "pw" in lower
+        or "access" in lower
+        or "private" in lower
+        or "credential" in lower
+        or "psw" in lower
+        or "pssw" in lower
+        or "tkn" in lower
+        or "pat" in lower
+        or "salt" in lower
+        or "unseal" in lower
+        or "bearer" in lower
+        or "license" in lower
+        or "kennwort" in lower
+        or "contrase" in lower
+        or "senha" in lower
+        or "mot de passe" in lower
+        or "mdp" in lower
+        or "wachtwoord" in lower
+        or "haslo" in lower
+        or "heslo" in lower
+        or "sifre" in lower
+        or (not lower.isascii() and any(stem in lower for stem in _FOREIGN))
+    )
 
 
 def _keywords(lower: str) -> Iterator[re.Match[str]]:
