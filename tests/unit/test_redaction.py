@@ -3,7 +3,9 @@
 import base64
 import json
 import random
+import re
 import string
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -286,3 +288,76 @@ def test_a_secret_is_found_wherever_a_long_text_is_cut_into_windows() -> None:
 def test_the_head_of_a_text_hides_a_secret_that_its_end_would_cut() -> None:
     assert TOKENS["github"][:20] not in REDACTOR.redact_head("x " * 40 + TOKENS["github"], 100)
     assert REDACTOR.redact_head("pw:" * 1_000_000, 200)[:12] == "pw:pw:pw:pw:"
+
+
+def in_the_middle(text: str, between: str) -> str:
+    return text[: len(text) // 2] + between + text[len(text) // 2 :]
+
+
+DISGUISES = {
+    "zero-width space": lambda text: in_the_middle(text, "\u200b"),
+    "soft hyphen": lambda text: in_the_middle(text, "\u00ad"),
+    "full width": lambda text: "".join(chr(ord(c) + 0xFEE0) for c in text),
+    "line break": lambda text: in_the_middle(text, "\n"),
+    "continued line": lambda text: in_the_middle(text, "\\\n    "),
+    "quoted-printable": lambda text: in_the_middle(text, "=\n"),
+    "entities": lambda text: "".join(f"&#{ord(c)};" for c in text),
+    "a letter in front": lambda text: "x" + text,
+    "a look-alike letter": lambda text: text.replace("p", "\u0440", 1).replace("a", "\u0430", 1).replace("s", "\u0455", 1),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("rule", ["github", "stripe", "sendgrid", "npm", "notion", "linear", "digitalocean", "gitlab"])
+def test_a_token_is_found_in_disguise(rule: str, disguise: str) -> None:
+    token = DISGUISES[disguise](TOKENS[rule])
+    out = REDACTOR.redact(f"before {token} after")
+    assert not any(part.rstrip("\\= ") in out for part in token.split("\n")), out
+    assert out.startswith("before ")
+    assert out.endswith(" after")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        'setx BILLING_TOKEN "{}"',
+        "<key>billingToken</key>\n<string>{}</string>",
+        'public string ApiToken {{ get; set; }} = "{}";',
+        'client.setApiToken("{}");',
+        'let api_token: &str = "{}";',
+        "* **api_token**: `{}`",
+        "ENV API_TOKEN {}",
+        "| api_token | {} |",
+        "X-Billing-Token: {}",
+        "'api_token' => '{}',",
+        "Passwort: {}",
+        "密码：{}",
+        "machine host.example login ann password {}",
+        'shodan = "{}"',
+    ],
+)
+def test_a_value_is_found_in_every_common_syntax(write: str) -> None:
+    secret = drawn(ALNUM, 32, 77)
+    assert secret not in REDACTOR.redact(write.format(secret))
+
+
+@pytest.mark.parametrize("encode", [lambda text: base64.b64encode(text.encode()).decode(), lambda text: text.encode().hex()])
+def test_a_drawn_word_is_found_encoded_without_any_name(encode: Callable[[str], str]) -> None:
+    encoded = encode(drawn(ALNUM, 24, 78))
+    assert encoded not in REDACTOR.redact(f"it says {encoded} there")
+    assert (
+        REDACTOR.redact(f"it says {encode('plain words that mean no harm')} there")
+        == f"it says {encode('plain words that mean no harm')} there"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["password=Tr0ub4dor&3 " * 400, "some words, a token and more\n" * 400, f"x {TOKENS['github']} y\n" * 300]
+)
+def test_a_stream_says_what_the_whole_text_says(text: str) -> None:
+    stream = REDACTOR.stream()
+    shown = "".join(stream.feed(text[at : at + 17]) for at in range(0, len(text), 17)) + stream.finish()
+    # What a stream has seen once, it knows: the rule's name may differ, the placeholder's identity not.
+    assert re.sub(r"\[redacted:[a-z-]+:", "[redacted:", shown) == re.sub(
+        r"\[redacted:[a-z-]+:", "[redacted:", REDACTOR.redact(text)
+    )

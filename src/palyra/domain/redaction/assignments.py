@@ -121,7 +121,7 @@ class Value(NamedTuple):
 
 
 def named(lower: str) -> bool:
-    """Whether a keyword may stand in the text. Spelt out because every piece of a stream passes here: a loop takes twice as long."""
+    """Whether a keyword may stand in the text. Spelt out because every piece of a stream passes here: a loop takes longer."""
     return (
         "key" in lower
         or "pass" in lower

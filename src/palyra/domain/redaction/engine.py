@@ -76,12 +76,14 @@ class Redactor:
         if known is self._clean_for and text in self._clean:
             return text
         for turn in range(_PASSES):
-            spans = self.spans(text, share=4 if turn else 1)
+            spans = self.spans(text)
             if not spans:
                 if not turn and len(text) <= _SHORT:
                     self._remember(text, known)
                 break
             text = self.replace(text, spans)
+            if any(span.rule == UNREAD for span in spans):
+                break  # made to cost much: what was judged is not judged again
         return text
 
     def redact_head(self, text: str, most: int) -> str:
@@ -128,20 +130,20 @@ class Redactor:
         """What it was made with, and what it has learned until now."""
         return self._known, self._learned.known
 
-    def spans(self, text: str, share: int = 1) -> list[Span]:
-        """Disjoint spans in order, each with its secret as it is without its encoding. Later passes get a `share` of the budget."""
+    def spans(self, text: str) -> list[Span]:
+        """Disjoint spans in order, each with its secret as it is without its encoding."""
         if "[redacted:" not in text:
-            return self._whole(text, share)
+            return self._whole(text)
         gaps = [m.span() for m in PLACEHOLDER.finditer(text)]
         # Line breaks in place of each placeholder: nothing reaches across, and positions hold.
         bare = PLACEHOLDER.sub(_blank, text)
-        return list(_outside(self._whole(bare, share), gaps, text)) if gaps else self._whole(text, share)
+        return list(_outside(self._whole(bare), gaps, text)) if gaps else self._whole(text)
 
-    def _whole(self, text: str, share: int) -> list[Span]:
+    def _whole(self, text: str) -> list[Span]:
         if len(text) <= _WINDOW + 2 * _OVERLAP:
-            found = list(self._scan(text, _DEPTH, Work(len(text), share)))
+            found = list(self._scan(text, _DEPTH, Work(len(text))))
         else:
-            found = [span for low, high in _windows(text) for span in self._window(text, low, high, share)]
+            found = [span for low, high in _windows(text) for span in self._window(text, low, high)]
             found += (Span(*hit[:2], hit.rule, text[hit.start : hit.end]) for hit in blocks.fenced(text))
         if not found:
             return found
@@ -149,9 +151,9 @@ class Redactor:
             found = [span for span in found if not _is_public(span, public)]
         return _merge(text, [*found, *_echoes(text, found)])
 
-    def _window(self, text: str, low: int, high: int, share: int) -> Iterator[Span]:
+    def _window(self, text: str, low: int, high: int) -> Iterator[Span]:
         part = text[low:high]
-        for span in self._scan(part, _DEPTH, Work(len(part), share)):
+        for span in self._scan(part, _DEPTH, Work(len(part))):
             yield Span(span.start + low, span.end + low, span.rule, span.secret)
 
     def replace(self, text: str, spans: list[Span]) -> str:

@@ -32,7 +32,7 @@ _NO_LETTER, _NO_WORD, _NO_BASE64 = r"(?<![A-Za-z].)", r"(?<![A-Za-z]{2}.)", r"(?
 # With a letter glued to it, such a prefix is the end of a word.
 _WORDY = re.compile(
     r"(?:key|pubkey|api|sdk|pat|live|test|secret|sk|pk|rk|access|sat|ext|mob|re|b|sl|ak|as|at|pa|md|fc|st|ax|act|dev|prod|env|user|admin|"
-    r"console|ls|fw|sc|s|r|ck|cs|di|ops|ico|API|SK|AC|AP|PK|kit|aio|xau|npm|cal|dub|tid)[_\-.:+]?(?![A-Za-z0-9_\-.])|[a-z]{1,2}\d?[.:]"
+    r"console|ls|fw|sc|s|r|ck|cs|di|ops|ico|API|SK|AC|AP|PK|kit|aio|xau|cal|dub|tid)(?![_\-]\(\?:)[_\-.:+]?(?![A-Za-z0-9_\-.])|[a-z]{1,2}\d?[.:]"
 )
 
 

@@ -15,9 +15,9 @@ class Work:
 
     __slots__ = ("judged", "left")
 
-    def __init__(self, size: int, share: int = 1) -> None:
+    def __init__(self, size: int) -> None:
         self.judged: dict[tuple[object, ...], bool] = {}  # the same value under the same kind of name is judged once
-        self.left = (_LEAST + size // _CHARACTERS) // share
+        self.left = _LEAST + size // _CHARACTERS
 
     def spend(self, units: int) -> bool:
         """Spend `units`. Return False once there are none left."""
