@@ -38,10 +38,11 @@ def test_health_is_answered_while_a_hostile_file_is_read(tmp_path: Path, piece: 
             asking.join()
     (result,) = [entry["event"] for entry in entries if entry["event"]["kind"] == "tool.finished"]
     assert result["outcome"] == "ok"
-    assert "[redacted:unread:" in result["text"]
+    assert result["size"] < SIZE * 3 // 4  # what the budget did not reach went unread
     # One that had to wait for the whole text would have been answered once, or not at all.
     assert len(answered) > 10
-    assert set(answered) == {200}
+    assert set(answered) <= {200, 429}  # somebody who asks all the time may be told to ask less often
+    assert 200 in answered
 
 
 def test_a_stranger_who_floods_is_read_no_further_than_the_beginning(tmp_path: Path) -> None:

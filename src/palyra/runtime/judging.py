@@ -69,6 +69,9 @@ class _Unreadable:
         return Deny(self._why)
 
 
+_SHORT = 4 << 10
+
+
 class Judging:
     def __init__(
         self,
@@ -126,7 +129,8 @@ class Judging:
         question = self.question(
             run.live.session, run.progress.accepted.origin, run.live.conversation.label, tool.spec, scope, laid_down
         )
-        told = self._told(scope)
+        # A command may be as long as a file.
+        told = self._told(scope) if len(scope.command) <= _SHORT else await hands.everyday.do(self._told, scope)
         proposed = msgspec.structs.replace(proposed, scope=told, asked=circumstances(question, exact=told is scope))
         if rules.counts_matter(laid_down):
             waiting = [one.events[0] for one in ahead if not one.refused]
@@ -269,8 +273,12 @@ class Judging:
         return msgspec.structs.replace(scope, paths=paths, command=command, hosts=hosts)
 
     def subjects(self, tool: TypedTool, scope: Scope) -> tuple[Subject, ...]:
-        """What a wider yes can be about. A subject with a secret in it is not offered: a placeholder would match nothing."""
-        return tuple(each for each in tool.subjects(scope) if self._redactor.redact(each.value) == each.value)
+        """What a wider yes can be about. A subject with a secret in it is not offered: a placeholder would match nothing.
+
+        Neither is one that nobody would read to its end.
+        """
+        short = (each for each in tool.subjects(scope) if len(each.value) <= _SHORT)
+        return tuple(each for each in short if self._redactor.redact(each.value) == each.value)
 
     def question(
         self, session: Session, origin: Origin, label: Label, spec: ToolSpec, scope: Scope, laid_down: tuple[SessionRule, ...]

@@ -38,6 +38,7 @@ from palyra.tools.catalogue import Catalogue
 
 MOST = 2_000
 HOOK_TOOL = "schedule.hook"
+_LONGEST_TEXT = 32 << 10
 _MONTH_MS = 30 * 86_400_000
 # More firings of a month than this are counted by their pace.
 _COUNTED = 500
@@ -180,6 +181,7 @@ class Schedules:
             known = await self._db.read(partial(rows.find, schedule_id=schedule_id))
             if known is not None and known.owner == principal:
                 return self._shown(known)
+        new = replace(new, text=await self._redactor.redacted(new.text))
         schedule = replace(self._made(principal, new, schedule_id or self._clock.new_id()), label=label)
         secret = ""
         if isinstance(schedule.trigger, HookTrigger):
@@ -269,6 +271,8 @@ class Schedules:
     def _made(self, principal: str, new: NewSchedule, schedule_id: str) -> Schedule:
         now_ms = self._clock.now_ms()
         zone = new.zone or self._zone
+        if len(new.text.encode()) > _LONGEST_TEXT:
+            raise InvalidInput(f"a schedule's text may have {_LONGEST_TEXT} bytes: put more into a file and name it")
         text = self._redactor.redact(new.text)
         if not text.strip():
             raise InvalidInput("a schedule needs something to say when it fires")
