@@ -100,6 +100,23 @@ def test_an_edit_is_shown_before_and_after_as_what_runs(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("first", ["allow", "deny"])
+def test_of_two_answers_at_once_the_one_that_came_first_wins(tmp_path: Path, first: str) -> None:
+    async def work() -> None:
+        async with asked(tmp_path, "fs.write", {"path": "a.txt", "content": "x\n" * 50_000}) as (opened, run, request):
+            edited = {"path": "a.txt", "content": "y\n" * 50_000}
+            yes, no = Answer(decision="allow", arguments=edited), Answer(decision="deny")
+            given = [yes, no] if first == "allow" else [no, yes]
+            answers = [opened.answers.answer(OWNER, request.approval_id, each, "test") for each in given]
+            one, other = await asyncio.gather(*answers, return_exceptions=True)
+            assert not isinstance(one, BaseException)
+            assert one.decision == first
+            assert isinstance(other, Conflict)
+            await finished(opened, run)
+
+    asyncio.run(work())
+
+
 @pytest.mark.parametrize("char", ["\x1b", "\x07", "\u202e", "\u2066", "\u200b", "\u00ad", "\U000e0041", "\u2028", "\x85", "\r"])
 def test_no_character_hides_in_a_preview(tmp_path: Path, char: str) -> None:
     async def work() -> None:

@@ -9,6 +9,7 @@ import logging
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -117,9 +118,17 @@ class Answers:
         self._due_ms = 0
         self._closed = False
         self._sweeping: asyncio.Task[None] | None = None
+        self._in_turn: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, principal: str, approval_id: str, answer: Answer, surface: str, *, through: str = "") -> Approval:
-        """`through`: somebody else says it with the principal's rights, such as another agent; policy must let them."""
+        """`through`: somebody else says it with the principal's rights, such as another agent; policy must let them.
+
+        Answers to the same approval are taken in the order in which they came: a yes takes longer to judge than a no.
+        """
+        async with self._in_turn.setdefault(approval_id, asyncio.Lock()):
+            return await self._answer(principal, approval_id, answer, surface, through)
+
+    async def _answer(self, principal: str, approval_id: str, answer: Answer, surface: str, through: str) -> Approval:
         approval, proposed, session, laid_down = await self._db.read(lambda tx: _asked(tx, approval_id, principal))
         if approval.decision:
             raise _already(approval)
