@@ -48,7 +48,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     datagram_bytes: int = 2_048
     # gRPC: calls under way on one connection, those that come with one read, those that are being cleared away,
     # bytes that wait to be parsed, calls that wait to be taken up, metadata, and pings nobody asked for.
-    calls: int = 1_024
+    calls: int = 256
     calls_at_once: int = 2
     calls_ending: int = 64
     receive_bytes: int = 128 << 10
