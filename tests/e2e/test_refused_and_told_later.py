@@ -55,10 +55,11 @@ def test_a_budget_that_was_used_up_while_the_disk_was_full_is_told_of_later(
         await eventually(lambda: disk.failed, "the disk refused")
         disk.full = False
         await finished(d, run)
-        assert (await d.notices.listing(OWNER)).notices == []
+        # Of the disk the owner hears at once, of the budget not yet.
+        assert [each.about for each in (await d.notices.listing(OWNER)).notices] == ["incident"]
         await finished(d, await say(d, where, "hi"))
         await d.db.write(lambda tx: None)
-        assert [each.about for each in (await d.notices.listing(OWNER)).notices] == ["budget"]
+        assert [each.about for each in (await d.notices.listing(OWNER)).notices] == ["budget", "incident"]
 
     on_full_disk(tmp_path, HELLO, scenario, '[budgets.limits.mine]\nper = "principal"\ntokens = 100_000\nwarn_at = 0.01\n')
 

@@ -15,7 +15,7 @@ import pytest
 
 from palyra.domain.errors import InvalidInput
 from palyra.domain.tools import Subject
-from palyra.tools import files
+from palyra.tools import files, previews
 from palyra.tools.files import Change, Content
 from palyra.tools.paths import Fence
 from tests.tools_at_work import call, catalogue, context, parsed, tree, without_privileges
@@ -309,13 +309,18 @@ def test_no_change_is_invisible_in_a_preview(tmp_path: Path, old: bytes, new: st
     assert "\u202e" not in body
 
 
-def test_a_preview_of_a_huge_change_is_cut_and_says_so(tmp_path: Path) -> None:
+def test_a_preview_of_a_huge_change_is_whole_and_cut_where_it_is_shown(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("".join(f"old {n}\n" for n in range(20_000)))
     tool, typed = parsed("fs.write", {"path": "a", "content": "".join(f"new {n}\n" for n in range(20_000))})
     preview = tool.preview(typed, str(tmp_path))
     assert preview.title == "change a (+20000 -20000)"
-    assert len(preview.body) < 70_000
-    assert "more lines change" in preview.body
+    assert preview.body.count("\n+new ") == 20_000
+    shown = previews.finished(preview, str, "")
+    assert len(shown.body) < 70_000
+    assert shown.length == len(preview.body)
+    assert ("-old 0\n" in shown.body, "characters are not shown here" in shown.body, shown.body.endswith("+new 19999")) == (
+        True,
+    ) * 3
 
 
 def test_the_scope_is_the_resolved_path_and_subjects_go_from_narrow_to_wide(tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ _MOST_SEEN = 2_000
 _DEEPEST = 8
 _GIT_S = 20
 _NO_GIT = 127
-_MOST_LEFT_OUT = 64
 READ_ON = "cut; read on with fs.read"
 
 
@@ -146,13 +145,10 @@ class Kinds:
         where = self._fence.place(target or ".", at.workspace) if at.workspace else None
         path = where.relative or "." if where else "."
         command = f"diff --no-ext-diff --no-textconv --no-color{' --cached' if staged else ''} -- {shlex.quote(path)}"
-        done, hidden = await self._ask_git(at, command), 0
-        if done.outcome != "ok" and "unsupported file type" in done.text:
-            # In the sandbox a protected file is no file, and git gives up where it meets one that it should know.
-            known = (await self._ask_git(at, f"ls-files -z -- {shlex.quote(path)}")).text.partition("\n")[2].split("\0")
-            closed_names = [name for name in known if name and protected.why(name)][:_MOST_LEFT_OUT]
-            hidden = len(closed_names)
-            done = await self._ask_git(at, " ".join((command, *map(_all_but, closed_names))))
+        # Git leaves protected names out by itself, so that nothing of them shows, not even that they changed: this counts them.
+        known = (await self._ask_git(at, f"ls-files -z -- {shlex.quote(path)}")).text.partition("\n")[2].split("\0")
+        hidden = sum(1 for name in known if name and protected.why(name))
+        done = await self._ask_git(at, command)
         text = done.text.partition("\n")[2]
         if done.outcome != "ok":
             raise InvalidInput(_no_diff(done.data or {}, text, done.text))
@@ -161,7 +157,7 @@ class Kinds:
             # Behind the gap nobody knows which file a line belongs to.
             text = text.encode()[: KEPT // 2].decode("utf-8", "ignore")
         text, closed = _without_protected(text)
-        closed += hidden
+        closed = max(closed, hidden)
         if not text and not closed and where and not await hands.everyday.do(os.path.lexists, where.absolute):
             raise InvalidInput(f"{where.shown}: there is no such file or folder, and none that git knows of was changed")
         note = f"{closed} protected files left out" if closed else ""
@@ -230,15 +226,6 @@ def cut_at(text: str, most: int) -> str:
 _SECTION = re.compile(r"^(?=diff --(?:git|cc|combined) )", re.MULTILINE)
 _OCTAL = re.compile(rb"\\([0-7]{3}|.)")
 _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
-
-
-def _all_but(name: str) -> str:
-    """A pathspec that leaves one file out, in letters that are not its name: a command that names it is not harmless."""
-    # To git a letter is a byte, so what is not ASCII is as many letters as there may be.
-    plain = (re.sub(r"[^A-Za-z0-9_.-]+", "*", part) for part in name.split("/") if part)
-    # The first letter and the last: a name can be a secret's by how it begins (.env) or by how it ends (.pem).
-    spelt = "/".join(re.sub(r"^([^*])|(?<=.)([^*])$", r"[\1\2]", part) for part in plain)
-    return shlex.quote(f":(top,exclude,glob){spelt}")
 
 
 def _no_diff(data: dict[str, object], text: str, everything: str) -> str:

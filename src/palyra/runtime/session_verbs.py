@@ -70,7 +70,7 @@ class Sessions:
         for name in ("key", "label", "title", "device", "channel"):
             if len(getattr(wanted, name)) > _LONGEST_NAME:
                 raise InvalidInput(f"{name} may have {_LONGEST_NAME} characters")
-            check_line(name, wanted.title.strip() if name == "title" else getattr(wanted, name))
+            check_line(name, _folded(wanted.title) if name == "title" else getattr(wanted, name))
         if wanted.session_id:
             ids.check(wanted.session_id, "session_id")
         workspace = self.workspace(wanted.workspace or (self._default_workspace if folder is None else folder))
@@ -163,7 +163,7 @@ class Sessions:
         """A new session that continues from a position of this one; without a position, from its end."""
         ids.check(session_id, "session_id")
         child_id = self._clock.new_id()
-        check_line("title", title.strip())
+        check_line("title", _folded(title))
         title = self._redactor.redact_head(title, _LONGEST_NAME)
 
         def step(tx: Tx) -> Session:
@@ -182,7 +182,7 @@ class Sessions:
     ) -> Session:
         ids.check(session_id, "session_id")
         if title is not None:
-            check_line("title", title.strip())
+            check_line("title", _folded(title))
             title = sessions.title_from(self._redactor.redact_head(title, _LONGEST_NAME))
         if title is None and archived is None and kept is None:
             raise InvalidInput("nothing to change: give a title, archived, or kept")
@@ -194,6 +194,11 @@ class Sessions:
             return sessions.change(tx, session, SessionChanged(title=title, archived=archived, kept=kept))
 
         return await self._db.write(step)
+
+
+def _folded(title: str) -> str:
+    """Return a title as it is kept: what is broken into lines is one line."""
+    return " ".join(title.split())
 
 
 def _overlap(one: str, other: str) -> bool:
