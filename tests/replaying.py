@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -516,9 +517,17 @@ async def recording(d: Daemon, wanted: str) -> Recording:
     return await d.db.read(lambda tx: recordings.read(tx, wanted))
 
 
+_NOTES = "Be brief.\n"
+
+
 def furnish(work: Path) -> None:
     work.mkdir(parents=True, exist_ok=True)
     (work / "sub").mkdir(exist_ok=True)
     (work / "notes.md").write_text("# title\n\nsome text\n")
     (work / "sub" / "a.txt").write_text("a\n" * 50)
-    (work / "AGENTS.md").write_text("Be brief.\n")
+    (work / "AGENTS.md").write_text(_NOTES)
+
+
+async def accept_notes(d: Daemon, work: Path) -> None:
+    """So that the prompts of a recording have the notes; without it they name them as left out."""
+    await d.project_notes.accept(OWNER, str(work), "AGENTS.md", sha256(_NOTES.encode()).hexdigest())

@@ -28,7 +28,7 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "budget" | "certificate" | "channel" | "config" | "daemon" | "journal" | "listening" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token" | "worker";
+  what: "budget" | "certificate" | "channel" | "config" | "daemon" | "journal" | "listening" | "mcp" | "notes" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token" | "worker";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
@@ -656,7 +656,7 @@ export interface OpenAIProblem {
 export interface OwnerNotified {
   kind: "owner.notified";
   notice_id: string;
-  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "schedule";
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "schedule";
   key: string;
   text: string;
   link?: string;

@@ -4,6 +4,12 @@ export interface Accept {
   fingerprint: string;
 }
 
+export interface AcceptNote {
+  workspace: string;
+  file: string;
+  sha256: string;
+}
+
 export interface Accepting {
   text?: string;
 }
@@ -36,7 +42,7 @@ export interface Adding {
 
 export interface AdminChanged {
   kind: "admin.changed";
-  what: "budget" | "certificate" | "channel" | "config" | "daemon" | "journal" | "listening" | "mcp" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token" | "worker";
+  what: "budget" | "certificate" | "channel" | "config" | "daemon" | "journal" | "listening" | "mcp" | "notes" | "pairing" | "policy" | "schedule" | "secret" | "skill" | "task" | "token" | "worker";
   action: string;
   subject?: string;
   details?: { [name: string]: unknown };
@@ -1512,11 +1518,29 @@ export interface NotUndone {
   why: string;
 }
 
+export interface Note {
+  workspace: string;
+  file: string;
+  state: "accepted" | "changed" | "missing" | "new" | "unusable";
+  sha256?: string;
+  size?: number;
+  text?: string;
+  diff?: string;
+  problem?: string;
+  accepted_sha256?: string;
+  accepted_by?: string;
+  accepted_ms?: number;
+}
+
+export interface NoteList {
+  notes: (Note)[];
+}
+
 export interface Nothing {}
 
 export interface Notice {
   notice_id: string;
-  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "schedule";
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "schedule";
   key: string;
   text: string;
   link?: string;
@@ -1566,7 +1590,7 @@ export interface OpenAIProblem {
 export interface OwnerNotified {
   kind: "owner.notified";
   notice_id: string;
-  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "schedule";
+  about: "approval" | "budget" | "channel" | "daemon" | "incident" | "learning" | "notes" | "schedule";
   key: string;
   text: string;
   link?: string;

@@ -71,6 +71,7 @@ from palyra.runtime.moments import Moments
 from palyra.runtime.notices import Notices
 from palyra.runtime.pictures import Gallery
 from palyra.runtime.project_files import ProjectFiles
+from palyra.runtime.project_notes import ProjectNotes
 from palyra.runtime.recalling import Recalling
 from palyra.runtime.reference_kinds import Kinds
 from palyra.runtime.references import References
@@ -153,6 +154,7 @@ class Daemon:
     shelf: Shelf
     jobs: Jobs
     mcp: Mcp
+    project_notes: ProjectNotes
     workers: Workers
     late_channels: LateChannels
     notices: Notices
@@ -265,7 +267,8 @@ async def start(
     most_output = given.models.max_output_tokens
     budgets = Budgets(db, models.prices, notices, clock, most_output=most_output, limits=spending_settings.limits(given))
     compacting = parts_models.compacting(ground, lives, models, budgets, checkpoints)
-    assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor)
+    project_notes = ProjectNotes(db, notices, redactor)
+    assembler, projects = Assembler(catalogue.specs, shelf.index), ProjectFiles(redactor, project_notes)
     settings, gallery = _settings(given), Gallery(db)
     spending = Spending(db, models, budgets, clock, settings)
     model_turns = ModelTurns(hub, models, assembler, projects, Recalling(memory), gallery, compacting, redactor, clock, spending)
@@ -398,6 +401,7 @@ async def start(
         shelf=shelf,
         jobs=jobs,
         mcp=mcp,
+        project_notes=project_notes,
         workers=workers,
         late_channels=channels,
         notices=notices,

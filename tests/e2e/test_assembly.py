@@ -20,8 +20,8 @@ from palyra.models import counting
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 from palyra.runtime.assembly import Assembler
 from palyra.runtime.memory import Origin
-from palyra.runtime.project_files import LARGEST
 from palyra.runtime.routing import Target
+from palyra.tools.note_files import LARGEST
 from tests import inprocess
 from tests.cli_terminal import palyra
 from tests.daemon import start
@@ -48,6 +48,12 @@ async def _assembled(daemon: Any, session_id: str) -> list[dict[str, Any]]:
     return [inprocess.body(entry) for entry in found if entry.kind == "input.assembled"]
 
 
+async def _accept(daemon: Any, *notes: Path) -> None:
+    for note in notes:
+        digest = hashlib.sha256(note.read_bytes()).hexdigest()
+        await daemon.project_notes.accept(OWNER, str(note.parent), note.name, digest)
+
+
 async def _talk(daemon: Any, where: Any, *texts: str) -> None:
     for text in texts:
         assert (await inprocess.finished(daemon, await inprocess.say(daemon, where, text))).kind == "run.completed"
@@ -61,6 +67,7 @@ def test_the_beginning_is_the_same_in_every_turn_and_what_was_said_stays_as_it_w
         (tmp_path / "work" / "AGENTS.md").write_text("Use tabs.")
         async with inprocess.daemon(tmp_path, model) as daemon:
             where = await inprocess.session(daemon)
+            await _accept(daemon, tmp_path / "work" / "AGENTS.md")
             await _talk(daemon, where, *(f"question {n}" for n in range(6)))
         async with inprocess.daemon(tmp_path, model) as daemon:
             await _talk(daemon, await inprocess.session(daemon, session_id=where.session_id), "after a restart")
@@ -69,6 +76,7 @@ def test_the_beginning_is_the_same_in_every_turn_and_what_was_said_stays_as_it_w
     requests = list(model.requests)
     assert len(requests) == 7
     assert len({_prefix(request) for request in requests}) == 1
+    assert "Use tabs." in requests[0].instructions
     for earlier, later in pairwise(requests):
         assert later.messages[: len(earlier.messages)] == earlier.messages
 
@@ -103,8 +111,10 @@ def test_the_notes_of_a_project_are_shown_and_seen_anew_when_they_change(tmp_pat
             (work / "AGENTS.md").write_text("Always use tabs.")
             (work / "PALYRA.md").write_text("x" * (LARGEST + 10))
             (work / "CLAUDE.md").symlink_to(tmp_path / "outside.md")
+            await _accept(daemon, work / "AGENTS.md", work / "PALYRA.md")
             await _talk(daemon, where, "two")
             (work / "AGENTS.md").write_text("Always use spaces, never tabs.")
+            await _accept(daemon, work / "AGENTS.md")
             await _talk(daemon, where, "three")
             return await _assembled(daemon, where.session_id)
 
@@ -116,7 +126,8 @@ def test_the_notes_of_a_project_are_shown_and_seen_anew_when_they_change(tmp_pat
     assert "never tabs" in shown[2]
     assert "Always use tabs." not in shown[2]
     project = next(part for part in first["parts"] if part["source"] == "project")
-    assert project["note"] == f"AGENTS.md, PALYRA.md; PALYRA.md was cut off at {LARGEST} bytes"
+    cut, link = f"PALYRA.md was cut off at {LARGEST} bytes", "CLAUDE.md left out: it is a symbolic link; use a regular file"
+    assert project["note"] == f"AGENTS.md, PALYRA.md; {cut}; {link}"
     assert project["label"]["confidentiality"] == "private"
     assert "AGENTS.md" in next(part for part in second["parts"] if part["source"] == "project")["note"]
 

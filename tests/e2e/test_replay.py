@@ -76,6 +76,7 @@ def at_random(folder: Path) -> list[Recording]:
 
     async def inside() -> list[Recording]:
         async with daemon(folder, model_for(scripts_at_random(SEEDS), {}), SETTINGS) as d:
+            await replaying.accept_notes(d, folder / "work")
             made = [await asyncio.wait_for(talk_at_random(d, seed), 60) for seed in SEEDS]
             return [await replaying.recording(d, each) for each in made]
 
@@ -90,6 +91,7 @@ def one_of_each(folder: Path) -> list[Recording]:
         made = []
         async with daemon(folder, model_for(SCRIPTS, holds), SETTINGS, clock=JumpingClock()) as d:
             d.catalogue.renew("test", [Camera()])
+            await replaying.accept_notes(d, folder / "work")
             for story in STORIES:
                 for hold in holds.values():
                     hold.reached.clear()

@@ -8,7 +8,7 @@ import { toolWords, visible } from "./words";
 const KEPT = "palyra.telling";
 const LONGEST = 200;
 const NEWS: Record<OwnerNotified["about"], string> = {
-  approval: "a question waits", budget: "about a budget", channel: "about a channel", daemon: "about itself", incident: "something went wrong", learning: "it learned something", schedule: "about a schedule",
+  approval: "a question waits", budget: "about a budget", channel: "about a channel", daemon: "about itself", incident: "something went wrong", learning: "it learned something", notes: "project notes need review", schedule: "about a schedule",
 };
 
 export const allowed = signal<NotificationPermission | "unsupported">("Notification" in window ? Notification.permission : "unsupported");

@@ -8,7 +8,7 @@ import { Tell } from "./tell";
 import type { Notice } from "../types";
 
 export const ABOUT: Record<Notice["about"], string> = {
-  approval: "a question waits", budget: "a budget", channel: "a channel", daemon: "the daemon", incident: "something went wrong", learning: "learned", schedule: "a schedule",
+  approval: "a question waits", budget: "a budget", channel: "a channel", daemon: "the daemon", incident: "something went wrong", learning: "learned", notes: "project notes", schedule: "a schedule",
 };
 
 export function Told(): VNode {

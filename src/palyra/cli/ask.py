@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from palyra.cli import client, enclosing, naming
+from palyra.cli import client, enclosing, naming, notes
 from palyra.cli.asking import Asking
 from palyra.cli.chat import begin, check_model
 from palyra.cli.commands import command
@@ -53,6 +53,8 @@ def ask(
     else:
         session = begin(state, folder_of(workspace), label=client.ASKED)
     approve = approve or ("ask" if _has_terminal() else "deny")
+    if session.workspace and (waiting := notes.hint(state.api, session.session_id)):
+        state.out.note(waiting)
     asking = Asking(state, session, approve)
     try:
         return asking.run(question, model, files)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from palyra.cli import client, editing, entry_lines
+from palyra.cli import client, editing, entry_lines, notes
 from palyra.cli.answering import send, viewed
 from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say, View
 from palyra.cli.line_editor import Event, Line, LineEditor, Signal
@@ -80,6 +80,8 @@ class Chat:
         self._left.clear()
         self.terminal.line(self._style(f"session {session.session_id}", "bold") + f"  {clean(session.title)}".rstrip())
         self.say(f"in {clean(session.workspace) or 'no folder'} · /help for commands")
+        if waiting := notes.hint(self.api, session.session_id):
+            self.say(waiting, "yellow")
         self._show_past()
         self._watcher = Watcher(self.api, session.session_id, self.screen.seq)
 

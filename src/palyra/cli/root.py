@@ -35,6 +35,7 @@ _TABLE = {
     "journal": ("journal:journal", "Show, verify, export, back up and restore the history."),
     "policy": ("policy_tools:policy", "What the agent may do: show, check, explain, test, suggest."),
     "rules": ("rules:rules", "What you laid down for a session: list, add, remove."),
+    "notes": ("notes:notes", "AGENTS.md and the like: review what the agent may follow."),
     "channels": ("channels:channels", "Chats: connections, rules, who is admitted, what became of a message."),
     "acp": ("acp:acp", "Be the agent of an editor, over standard input and output."),
     "mcp": ("mcp:mcp", "Other people's tools: list, show, accept, permit, add, remove; serve."),

@@ -37,6 +37,7 @@ Administered = Literal[
     "journal",
     "skill",
     "mcp",
+    "notes",
     "budget",
     "task",
     "schedule",
@@ -51,7 +52,7 @@ Domain = Literal["run", "task", "browser", "artifact", "approval", "connector", 
 TriedResult = Literal["begun", "done", "failed"]
 LeftBecause = Literal["lost", "closed", "revoked", "replaced"]
 RefusedWorker = Literal["certificate", "revoked", "code", "version", "double", "late_result", "not_its_call", "message"]
-NoticeAbout = Literal["approval", "budget", "incident", "schedule", "learning", "daemon", "channel"]
+NoticeAbout = Literal["approval", "budget", "incident", "schedule", "learning", "daemon", "channel", "notes"]
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):

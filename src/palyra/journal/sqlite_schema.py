@@ -778,4 +778,20 @@ MIGRATIONS = (
                 WHERE fold_from = -9007199254740992""",
         ),
     ),
+    Migration(
+        21,
+        "notes for agents that an owner has accepted",
+        (
+            """CREATE TABLE accepted_notes (
+                workspace TEXT NOT NULL,
+                file TEXT NOT NULL,
+                digest TEXT NOT NULL,
+                text TEXT NOT NULL,
+                accepted_by TEXT NOT NULL,
+                accepted_ms INTEGER NOT NULL,
+                position INTEGER NOT NULL,
+                PRIMARY KEY (workspace, file, digest)
+            ) WITHOUT ROWID""",
+        ),
+    ),
 )

@@ -206,6 +206,7 @@ async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env
         retention=daemon.retention,
         transcripts=daemon.transcripts,
         shelf=daemon.shelf,
+        project_notes=daemon.project_notes,
         mcp=daemon.mcp,
         workers=daemon.workers,
         late_channels=daemon.late_channels,

@@ -62,11 +62,15 @@ def _title(change: Change) -> str:
 
 
 def _file(change: Change) -> tuple[str, int, int]:
-    name = change.place.shown
-    old, new = change.before.data if change.before else b"", change.after or b""
+    return compared(change.place.shown, change.before.data if change.before else None, change.after)
+
+
+def compared(name: str, before: bytes | None, after: bytes | None) -> tuple[str, int, int]:
+    """Return the diff of one file, and how many lines came and went. None: there is no file."""
+    old, new = before or b"", after or b""
     head = [
-        f"--- {'/dev/null' if change.before is None else 'a/' + name}",
-        f"+++ {'/dev/null' if change.after is None else 'b/' + name}",
+        f"--- {'/dev/null' if before is None else 'a/' + name}",
+        f"+++ {'/dev/null' if after is None else 'b/' + name}",
     ]
     if b"\0" in old or b"\0" in new:
         return "\n".join([*head, f"binary: {len(old):,} bytes become {len(new):,} bytes"]), 0, 0

@@ -245,6 +245,32 @@ class AdminRemovePublisherRequest(_message.Message):
     name: str
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
+class AdminNotesListRequest(_message.Message):
+    __slots__ = ("session_id", "workspace")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    workspace: str
+    def __init__(self, session_id: _Optional[str] = ..., workspace: _Optional[str] = ...) -> None: ...
+
+class AdminNotesAcceptRequest(_message.Message):
+    __slots__ = ("workspace", "file", "sha256")
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    workspace: str
+    file: str
+    sha256: str
+    def __init__(self, workspace: _Optional[str] = ..., file: _Optional[str] = ..., sha256: _Optional[str] = ...) -> None: ...
+
+class AdminNotesRejectRequest(_message.Message):
+    __slots__ = ("workspace", "file")
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    workspace: str
+    file: str
+    def __init__(self, workspace: _Optional[str] = ..., file: _Optional[str] = ...) -> None: ...
+
 class AdminListMcpServersRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -201,6 +201,21 @@ class AdminStub:
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminRemovePublisherRequest.SerializeToString,
                 response_deserializer=palyra_dot_v1_dot_types__pb2.Nothing.FromString,
                 _registered_method=True)
+        self.NotesList = channel.unary_unary(
+                '/palyra.v1.Admin/NotesList',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminNotesListRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.NoteList.FromString,
+                _registered_method=True)
+        self.NotesAccept = channel.unary_unary(
+                '/palyra.v1.Admin/NotesAccept',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminNotesAcceptRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Note.FromString,
+                _registered_method=True)
+        self.NotesReject = channel.unary_unary(
+                '/palyra.v1.Admin/NotesReject',
+                request_serializer=palyra_dot_v1_dot_admin__pb2.AdminNotesRejectRequest.SerializeToString,
+                response_deserializer=palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+                _registered_method=True)
         self.ListMcpServers = channel.unary_unary(
                 '/palyra.v1.Admin/ListMcpServers',
                 request_serializer=palyra_dot_v1_dot_admin__pb2.AdminListMcpServersRequest.SerializeToString,
@@ -717,6 +732,27 @@ class AdminServicer:
 
     def RemovePublisher(self, request, context):
         """Trust a publisher no longer; their skills go back into quarantine.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NotesList(self, request, context):
+        """Notes for agents: what they say, and what has changed since they were accepted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NotesAccept(self, request, context):
+        """Accept the content of a note that was shown.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NotesReject(self, request, context):
+        """Reject a note that was accepted; runs go without it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1287,6 +1323,21 @@ def add_AdminServicer_to_server(servicer, server):
             'RemovePublisher': grpc.unary_unary_rpc_method_handler(
                     servicer.RemovePublisher,
                     request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminRemovePublisherRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Nothing.SerializeToString,
+            ),
+            'NotesList': grpc.unary_unary_rpc_method_handler(
+                    servicer.NotesList,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminNotesListRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.NoteList.SerializeToString,
+            ),
+            'NotesAccept': grpc.unary_unary_rpc_method_handler(
+                    servicer.NotesAccept,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminNotesAcceptRequest.FromString,
+                    response_serializer=palyra_dot_v1_dot_types__pb2.Note.SerializeToString,
+            ),
+            'NotesReject': grpc.unary_unary_rpc_method_handler(
+                    servicer.NotesReject,
+                    request_deserializer=palyra_dot_v1_dot_admin__pb2.AdminNotesRejectRequest.FromString,
                     response_serializer=palyra_dot_v1_dot_types__pb2.Nothing.SerializeToString,
             ),
             'ListMcpServers': grpc.unary_unary_rpc_method_handler(
@@ -2465,6 +2516,87 @@ class Admin:
             target,
             '/palyra.v1.Admin/RemovePublisher',
             palyra_dot_v1_dot_admin__pb2.AdminRemovePublisherRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Nothing.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NotesList(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/NotesList',
+            palyra_dot_v1_dot_admin__pb2.AdminNotesListRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.NoteList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NotesAccept(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/NotesAccept',
+            palyra_dot_v1_dot_admin__pb2.AdminNotesAcceptRequest.SerializeToString,
+            palyra_dot_v1_dot_types__pb2.Note.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NotesReject(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palyra.v1.Admin/NotesReject',
+            palyra_dot_v1_dot_admin__pb2.AdminNotesRejectRequest.SerializeToString,
             palyra_dot_v1_dot_types__pb2.Nothing.FromString,
             options,
             channel_credentials,

@@ -763,6 +763,38 @@ class PublisherList(_message.Message):
     publishers: _containers.RepeatedCompositeFieldContainer[Publisher]
     def __init__(self, publishers: _Optional[_Iterable[_Union[Publisher, _Mapping]]] = ...) -> None: ...
 
+class Note(_message.Message):
+    __slots__ = ("workspace", "file", "state", "sha256", "size", "text", "diff", "problem", "accepted_sha256", "accepted_by", "accepted_ms")
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    DIFF_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_SHA256_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_BY_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_MS_FIELD_NUMBER: _ClassVar[int]
+    workspace: str
+    file: str
+    state: str
+    sha256: str
+    size: int
+    text: str
+    diff: str
+    problem: str
+    accepted_sha256: str
+    accepted_by: str
+    accepted_ms: int
+    def __init__(self, workspace: _Optional[str] = ..., file: _Optional[str] = ..., state: _Optional[str] = ..., sha256: _Optional[str] = ..., size: _Optional[int] = ..., text: _Optional[str] = ..., diff: _Optional[str] = ..., problem: _Optional[str] = ..., accepted_sha256: _Optional[str] = ..., accepted_by: _Optional[str] = ..., accepted_ms: _Optional[int] = ...) -> None: ...
+
+class NoteList(_message.Message):
+    __slots__ = ("notes",)
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    notes: _containers.RepeatedCompositeFieldContainer[Note]
+    def __init__(self, notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ...) -> None: ...
+
 class Pending(_message.Message):
     __slots__ = ("server", "tool", "fingerprint", "new", "change", "words")
     SERVER_FIELD_NUMBER: _ClassVar[int]

@@ -194,7 +194,7 @@ class _World:
             hub,
             models,
             _Assembler(director, catalogue, surroundings),
-            _Projects(redactor, surroundings),
+            _Projects(surroundings),
             _Recalling(director, recording),
             Gallery(door),
             _Compacting(director),
@@ -252,8 +252,9 @@ class _Outside:
 
 
 class _Projects(ProjectFiles):
-    def __init__(self, redactor: Redactor, outside: _Outside) -> None:
-        super().__init__(redactor)
+    """The notes as they were shown then, whatever is accepted now."""
+
+    def __init__(self, outside: _Outside) -> None:
         self._outside = outside
 
     async def of(self, workspace: str) -> Project:

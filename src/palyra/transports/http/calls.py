@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from palyra.runtime.memory import Memory
     from palyra.runtime.moments import Moments
     from palyra.runtime.notices import Notices
+    from palyra.runtime.project_notes import ProjectNotes
     from palyra.runtime.replay.replays import Replays
     from palyra.runtime.retention import Retention
     from palyra.runtime.rewind import Rewinding
@@ -114,6 +115,7 @@ class Parts:
     transcripts: "Transcripts"
     shelf: "Shelf"
     mcp: "Mcp"
+    project_notes: "ProjectNotes"
     workers: "Workers"
     late_channels: "LateChannels"
     notices: "Notices"

@@ -34,6 +34,7 @@ from palyra.transports.http.health_table import HEALTH
 from palyra.transports.http.learning_table import LEARNING
 from palyra.transports.http.mcp_door import door as mcp_door
 from palyra.transports.http.memory_table import MEMORY
+from palyra.transports.http.notes import NOTES
 from palyra.transports.http.openai.table import OPENAI
 from palyra.transports.http.policy_files import POLICY_FILES
 from palyra.transports.http.replay_table import REPLAY
@@ -431,6 +432,7 @@ _ROWS: tuple[Route[Any, Any], ...] = (
     *MEMORY,
     *LEARNING,
     *SKILLS,
+    *NOTES,
     *_MCP,
     *_DECISIONS,
     *POLICY_FILES,
