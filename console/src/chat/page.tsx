@@ -12,6 +12,7 @@ import type { Said, SaidPage } from "../types";
 import { Composer } from "./composer";
 import { Drawn } from "./items";
 import { Scroll } from "./scroll";
+import { Unaccepted } from "./unaccepted";
 import { archive, exported, rename } from "./verbs";
 
 const SEARCH_MS = 250;
@@ -93,6 +94,7 @@ function Fresh(): VNode {
         {model?.provider === "demo" && <p class="hint">You are talking to the built-in demo model, which follows simple rules: say “hi”, and it tells what it understands. Add a provider's key for a real one: <a href={href("settings")}>Settings</a>.</p>}
         {listed.value && sessions.value.length < 3 && <p class="tour-offer">New here? <a href={href("tour")}>Take the tour</a>: five steps, done for real, in two minutes.</p>}
       </Empty>
+      {status.value?.workspace && <Unaccepted of={`workspace=${encodeURIComponent(status.value.workspace)}`} moment="" />}
       <Composer conversation={undefined} />
     </div>
   );
@@ -102,6 +104,7 @@ function OpenSession({ conversation }: { conversation: Conversation }): VNode {
   return (
     <>
       <SessionHead conversation={conversation} />
+      <Unaccepted of={`session_id=${conversation.id}`} moment={`${conversation.run.value?.runId} ${conversation.run.value?.state}`} />
       <Problem text={openError.value}><a href={href("chat")}>Begin a new session</a></Problem>
       <Items conversation={conversation} />
       <Composer conversation={conversation} />

@@ -1,4 +1,4 @@
-// What others wrote and the agent may use: skills, whose they are, and MCP servers.
+// What others wrote and the agent may use: skills, whose they are, MCP servers, and notes in projects.
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { get, post, remove } from "../core/api";
@@ -7,6 +7,7 @@ import { lastEntry } from "../core/store";
 import { visible } from "../core/words";
 import { Installed } from "../skills/installed";
 import { Install } from "../skills/installing";
+import { Notes } from "../skills/notes";
 import { Server } from "../skills/servers";
 import { TextField } from "../ui/form";
 import { Page, Part, Sure, useAttempt, useLoaded } from "../ui/page";
@@ -14,11 +15,12 @@ import { Choice, Empty, Problem } from "../ui/parts";
 import type { PublisherList, ServerList, SkillList } from "../types";
 
 export function SkillsPage(): VNode {
-  const view = argument.value === "mcp" ? "mcp" : "skills";
+  const view = argument.value === "mcp" || argument.value === "notes" ? argument.value : "skills";
+  const changes = useChanges();
   return (
     <Page title="Skills and MCP">
-      <div class="tabs"><Choice label="View" value={view} options={[["skills", "Skills"], ["mcp", "MCP servers"]]} onChoose={(each) => go("skills", each)} /></div>
-      {view === "mcp" ? <Servers /> : <><Skills /><Publishers /></>}
+      <div class="tabs"><Choice label="View" value={view} options={[["skills", "Skills"], ["mcp", "MCP servers"], ["notes", "Project notes"]]} onChoose={(each) => go("skills", each)} /></div>
+      {view === "mcp" ? <Servers /> : view === "notes" ? <Notes changes={changes} /> : <><Skills /><Publishers /></>}
     </Page>
   );
 }
