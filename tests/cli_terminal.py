@@ -30,14 +30,19 @@ def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, 
 
 
 def palyra(
-    home: Path, *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None
+    home: Path,
+    *arguments: str,
+    cwd: Path | None = None,
+    stdin: str | None = None,
+    env: Mapping[str, str] | None = None,
+    within_s: float = _LONGEST_S,
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command to its end, without a terminal.
 
     In a fork of what is loaded already, unless it may start a daemon, is told how Python shall begin or reads from a pipe.
     """
     if env is None and stdin is None and not _STARTS & set(arguments):
-        forked = cli_forks.run(arguments, cwd, environment(home), _LONGEST_S)
+        forked = cli_forks.run(arguments, cwd, environment(home), within_s)
         if forked is not None:
             return forked
     return subprocess.run(
@@ -48,7 +53,7 @@ def palyra(
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
         text=True,
-        timeout=_LONGEST_S,
+        timeout=within_s,
         check=False,
     )
 

@@ -5,12 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from palyra.cli.trials import attack, crash, obeyed
+from palyra.cli.trials import attack, crash, obeyed, shown
 from palyra.cli.trials.attack import Attempt
 from palyra.cli.trials.ground import call
+from palyra.domain.tools import Preview
+from palyra.runtime.channels import words
 from tests.cli_terminal import palyra
 
+FRAME = "the end of its own frame"
 
+
+@pytest.mark.timeout(300)  # Everything that is tried, one after the other, on a machine that may be busy.
 def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "policies").mkdir(parents=True)
@@ -19,7 +24,7 @@ def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path
         "[policy]\npreset = 'coding'\n[providers.dear]\nkind = 'openai-chat'\nbase_url = 'http://127.0.0.1:9'\n"
     )
     before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
-    done = palyra(home, "doctor", "--crash", "--kills", "1", "--attack", "--json")
+    done = palyra(home, "doctor", "--crash", "--kills", "1", "--attack", "--json", within_s=240)
     assert done.returncode == 0, done.stdout + done.stderr
     found = {each["id"]: each for each in json.loads(done.stdout)["checks"]}
     assert {name: each["state"] for name, each in found.items()} == {
@@ -31,11 +36,13 @@ def test_a_sound_configuration_holds_and_nothing_of_it_is_touched(tmp_path: Path
         "attack:repositories": "ok",
         "attack:obeyed-files": "ok",
         "attack:texts": "ok",
+        "attack:previews": "ok",
     }
     held = found["attack:repositories"]["detail"] + found["attack:obeyed-files"]["detail"]
     assert "25 ways held: another common folder, settings" in held
     assert "61 ways held" in held
     assert all(name in held for name in ("package.json", ".vscode/x", "agents.md", ".github/x"))
+    assert found["attack:previews"]["detail"].startswith("20 previews held: a change that is too long for a chat, ")
     assert found["crash"]["detail"].startswith("killed 1 times, and each run came to its end")
     assert found["crash:denied"]["detail"].startswith("policy denied test.reversible")
     assert found["attack:commands"]["detail"].startswith("10 attempts held")
@@ -75,3 +82,17 @@ def test_a_way_that_is_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (repositories.state, repositories.detail) == ("fail", "got through: an alias, nothing")
     assert writes.state == "fail"
     assert writes.detail.startswith("written without a question: plain.txt")
+
+
+@pytest.mark.parametrize("name", [name for name in shown.HOSTILE if name != FRAME])
+def test_a_preview_that_is_shown_as_it_came_is_found(name: str) -> None:
+    """Cut without a mark, and not made visible."""
+    hostile = shown.HOSTILE[name]
+    raw = Preview("text", "something", hostile.text[:1_200])
+    assert shown.fault(hostile, shown.requested(hostile.tool, raw))
+
+
+def test_a_preview_that_ends_its_frame_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown.alone(shown.HOSTILE[FRAME]) == ""
+    monkeypatch.setattr(words, "_longest_run", lambda text: 0)
+    assert shown.alone(shown.HOSTILE[FRAME]) == "its text ends the frame around it"

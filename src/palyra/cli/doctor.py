@@ -59,7 +59,7 @@ def _tried(state: State, *, kills: int, attack: bool) -> Iterator[Check]:
     """On a daemon of its own: what is real is left alone."""
     # Here, because nobody else needs it.
     from palyra.cli.trials import attack as attacks
-    from palyra.cli.trials import crash, obeyed, pathological
+    from palyra.cli.trials import crash, obeyed, pathological, shown
 
     if kills:
         yield from crash.trial(state.home, state.env, kills, lambda done: state.out.note(f"killed {done} of {kills} times"))
@@ -67,6 +67,7 @@ def _tried(state: State, *, kills: int, attack: bool) -> Iterator[Check]:
         yield from attacks.trial(state.home, state.env)
         yield from obeyed.trial(state.home, state.env)
         yield from pathological.trial()
+        yield from shown.trial(state.home, state.env)
 
 
 def _answers_us(outside: list[Check]) -> bool:
