@@ -328,4 +328,5 @@ def test_what_happens_on_channels_shows_and_nothing_is_asked_for_until_then(
     expect(rows.filter(has_text="good morning")).to_contain_text("answered")
     assert asks_by_itself(page) == []
     hook("good night", "greta", name="Greta")
-    expect(rows.filter(has_text="good night")).to_contain_text("answered")
+    # Whatever the model makes of it: that it ended shows by itself.
+    expect(rows.filter(has_text="good night")).to_contain_text(re.compile("answered|failed and told"))

@@ -53,6 +53,7 @@ print("started")
 @pytest.fixture
 def here() -> Iterator[World]:
     with world() as made:
+        made.forget_git()
         yield made
 
 

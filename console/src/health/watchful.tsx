@@ -32,7 +32,7 @@ export function Watchful(): VNode {
       <Problem text={error || found.error} />
       {now && (
         <>
-          <Choice label="When something is wrong" value={now.mode} options={MODES} onChoose={(mode) => { if (!busy && mode !== now.mode) choose(mode); }} />
+          <Choice label="When something is wrong" value={now.mode} options={MODES} disabled={busy} onChoose={(mode) => { if (mode !== now.mode) choose(mode); }} />
           <p role="status">{MEANS[now.mode]}{now.mode !== "disabled" && ` It looks every ${lasting(now.every_ms)}.`}</p>
           <details>
             <summary>What is looked at, and what is done about it</summary>

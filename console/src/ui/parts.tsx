@@ -39,16 +39,17 @@ export function Empty({ children }: { children: ComponentChildren }): VNode {
 }
 
 /** One of a few, as a row of buttons. */
-export function Choice<T extends string>({ label, value, options, onChoose }: {
+export function Choice<T extends string>({ label, value, options, onChoose, disabled = false }: {
   label: string;
   value: T;
   options: readonly (readonly [T, string])[];
   onChoose: (value: T) => void;
+  disabled?: boolean;
 }): VNode {
   return (
     <div class="choice" role="group" aria-label={label}>
       {options.map(([each, words]) => (
-        <button type="button" key={each} aria-pressed={each === value} onClick={() => onChoose(each)}>{words}</button>
+        <button type="button" key={each} aria-pressed={each === value} disabled={disabled} onClick={() => onChoose(each)}>{words}</button>
       ))}
     </div>
   );
