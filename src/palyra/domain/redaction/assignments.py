@@ -48,6 +48,16 @@ _SHORT = frozenset({"pass", "pw", "psw", "key", "auth", "private", "access", "li
 _GLUED_OWNER = re.compile(
     r"(?i)(?:user|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token)$"
 )
+# A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count once.
+_OPEN = {
+    "token": re.compile(
+        r"(?i)(?:next|prev|previous|page|paging|pagination|continuation|continue|cursor|lock|sync|starting|resume|resumption|"
+        r"idempotency|request|change)[_\-. ]?$"
+    ),
+    "key": re.compile(
+        r"(?i)(?:primary|foreign|partition|sort|range|row|cache|object|s3|routing|shard|context|dedup\w{0,10}|idempotency|concurrency)[_\-. ]?$"
+    ),
+}
 _PUBLIC = re.compile(r"(?i)(?:public|publishable|pub)[_\-. ]?(?:api[_\-. ]?)?$")
 _TYPE_NAME = re.compile(r"\w::\w+::\w*$")  # AWS::IAM::AccessKey names a type
 # The name goes on and means something about the secret, not the secret.
@@ -56,7 +66,7 @@ _ABOUT = re.compile(
     r"timeout|count|limit|max|min|format|class|env|vars?|alg\w*|usage|index|store|manager|provider|service|server|host|endpoint|issuer|version|"
     r"status|state|error|message|msg|list|set|map|column|input|form|page|view|link|reset|required|enabled|strength|score|fingerprint|digest|"
     r"checksum|prefix|suffix|start|end|pos|position|kind|ref|reference|source|location|arn|vault|ring|words?|code|stream|at|by|in|on|func\w*|"
-    r"pair|cols?|dict|iter\w*|sum|hash|scope|uses?|validation\w*|generator|rotation|material|spec|exchange|handler|helper|cache|metadata|info)$"
+    r"pair|mgr|realm|serial\w*|number|identi\w+|cryptogram|sha\d{1,3}|md5|cols?|dict|iter\w*|sum|hash|scope|uses?|validation\w*|generator|rotation|material|spec|exchange|handler|helper|cache|metadata|info)$"
 )
 _REST = re.compile(r"(?:[_\-.]{0,2}[A-Z0-9][\w.\-]{0,31}|[_\-.][\w.\-]{0,31})?")
 _OPERATOR = re.compile(
@@ -76,7 +86,7 @@ _OPERATOR = re.compile(
       | (?<=>)
     )"""
 )
-_TYPE = re.compile(r"&?(?:'static )?[A-Za-z_][\w\[\]., |*<>?:]{0,24}=[ \t]*(?=[bru]?[\"'])")
+_TYPE = re.compile(r"&?(?:'static )?[A-Za-z_](?:[\w. |*<>?:]|\[[\w\[, .|]{0,24}\]){0,24}=[ \t]*(?=[bru]?[\"'])")
 _QUOTE = re.compile(r"[bBrRuULf@]{0,2}(\\*(?:\"\"\"|'''|[\"'`])|&quot;|&\#34;|<!\[CDATA\[)")
 _BARE = re.compile(r"[^\s\"'`<>]{1,512}")
 _FIELD = re.compile(r"[^\s\"'`<>&;,]{1,512}")  # behind "=", where more fields may follow
@@ -87,6 +97,7 @@ _CHOSEN = re.compile(r"(?=[^\s]{0,31}[a-z])(?=[^\s]{0,31}[A-Z])(?=[^\s]{0,31}\d)
 _SECOND = re.compile(r"(?<=[A-Za-z]) ([A-Za-z0-9+/_.\-]{20,512}={0,2})(?=[\s\"'`,;]|$)")
 _LATER = re.compile(r"[^\n:=]{0,60}:[ \t]*\r?\n[ \t]*(?:\r?\n[ \t]*)?([A-Za-z0-9+/=_\-]{16,128})[ \t]*(?=\r?\n|$)")
 _SETTING = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|setx?|setenv)[ \t]+\w*\Z")  # ENV NAME value
+_FIRST = re.compile(r"[(\[{]\s{0,8}\\*[\"'`][\w.\-]*\Z")
 _FLAG = re.compile(r"(?:^|[\s\"'])--?[A-Za-z][\w\-]{0,24}$")
 _CONNECTION = re.compile(r"(?i)(?:user ?id|uid|server|data source|initial catalog|database|username|user|host)[ ]?=[^;\n]{1,80};")
 _LOCAL_NAME = re.compile(r"[a-z_]+\d{0,2}")
@@ -94,10 +105,21 @@ _DOMAIN = re.compile(r"[\w\-]+(?:\.[\w\-]+)+\.[a-z]{2,6}(?::\d+)?")
 _CODE = re.compile(r"[A-Za-z_$][\w$]{0,24}(?:[(\[{]|\.[a-z_$][a-zA-Z_$]{0,24}(?:[(\[.,;|&)]|\Z)|\|\||&&)|[(\[{!]")
 _VERSION = re.compile(r"v?\d{1,4}\.\d{1,4}\.\d")
 _FAMILIAR = re.compile(
-    r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|string|username|admin|root)$|^\w+@$"
+    r"(?i)^(?:utf-?8|utf-?16(?:le|be)?|base64(?:url)?|hex|ascii|latin1|binary|sha\d+|md5|hs256|rs256)$|super.?[s$]ecret|open.?sesame|^(?:guest|anonymous|username|admin|root|(?:string|str|text|bytes|int|integer|number|bool|boolean|any)\??)$|^\w+@$"
+)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d|\Z)")
+_FILE = re.compile(
+    r"(?i)[a-z]:\\|[\w./\-]+\.(?:pem|key|crt|cer|bin|json|ya?ml|txt|md|py|js|ts|zip|gz|csv|log|cfg|ini|conf|toml|xml|html|png|jpe?g|pdf)\Z"
+)
+_ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}.{0,8}|&#\d{2,5};.{0,8}){2}")
+# A call whose name begins so reads or compares what it is given.
+_READING = re.compile(
+    r"(?i)(?:split|parse|check|is|has|valid\w{0,5}|verify|read|load|find|test|hash|quote|format|assert\w{0,5}|get)_?\Z"
 )
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
+_TYPE_REACH, _ARN_REACH = 64, 120
+_ARN = re.compile(r"arn:[\w:/.\-]*")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LONGEST_QUOTED = 512
 _JUDGED = 160  # the beginning of a value says what it is
@@ -217,11 +239,22 @@ def _is_name(text: str, keyword: re.Match[str]) -> bool:
     glued = before[-1:].isalpha() and before[-1:].islower() == text[start].islower()
     if glued and keyword[0] in _SHORT and not _GLUED_OWNER.search(before):
         return False
-    if text[end : end + 1].islower() and text[end - 1].islower():
+    after = text[end : end + 1]
+    if after.islower() and text[end - 1].islower():
+        return False
+    if keyword[0] in _SHORT and after.isupper() and text[end - 1].isupper() and after != "S":
+        return False  # PATTERN, KEYBOARD
+    if (keyword[0] in _OPEN and _OPEN[keyword[0]].search(before)) or (before[-1:] in ":-/_" and _is_in_arn(text, start)):
         return False
     if ("pub" in before or "Pub" in before or "PUB" in before) and _PUBLIC.search(before):
         return False
-    return "::" not in before or not _TYPE_NAME.search(before)
+    return "::" not in (wide := text[max(0, start - _TYPE_REACH) : start]) or not _TYPE_NAME.search(wide)
+
+
+def _is_in_arn(text: str, at: int) -> bool:
+    """Whether this is part of the name of a resource: arn:aws:secretsmanager:...:secret:name."""
+    arn = text.rfind("arn:", max(0, at - _ARN_REACH), at)
+    return arn >= 0 and _ARN.fullmatch(text, arn, at) is not None
 
 
 def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
@@ -253,7 +286,9 @@ def _tail(text: str, at: int) -> tuple[int, int] | None:
     if text[at : at + 1] not in ("-", "_"):
         return None
     tail = _NAKED.match(text, at + 1)
-    return tail.span() if tail and len(tail[0]) >= 20 and shapes.is_random(tail[0], 20) else None
+    if tail is None or len(tail[0]) < 20 or shapes.is_words(tail[0].partition("/")[0]):
+        return None
+    return tail.span() if shapes.is_random(tail[0], 20) else None
 
 
 def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
@@ -262,6 +297,8 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
         return None
     start = found.end()
     operator = found["op"].strip()
+    if not _may_give(text, keyword, operator, found["close"]):
+        return None
     if operator == ":" and (typed := _TYPE.match(text, start)):
         start = typed.end()
     if (
@@ -289,9 +326,23 @@ def _value(text: str, keyword: re.Match[str], at: int) -> Value | None:
     body = bare[0].partition("\\n")[0].rstrip(")]}.,:;\\|")
     if operator == "|" and "|" in body:
         return None  # alternatives of a pattern, columns of a table
+    if operator == ">" and found["close"].endswith(">") and text[bare.end() : bare.end() + 1] not in ("<", "\n", ""):
+        return None  # <user>:<password>@host is a form, not an element
     connection = operator == "=" and _is_field(text, keyword.start(), bare.end())
     then = text[start + len(body) : start + len(body) + 1]
     return Value(start, body, operator, shouting=shouting, connection=connection, then=then)
+
+
+def _may_give(text: str, keyword: re.Match[str], operator: str, close: str) -> bool:
+    """Whether this operator gives a value to this name here."""
+    if operator in ("to", "as"):
+        return keyword[0] != "pass"  # the verb
+    if operator == "(":
+        return not _READING.search(text, max(0, keyword.start() - 16), keyword.start())
+    # Two arguments: the name is a string and the first of them.
+    return operator != "," or (
+        any(mark in close for mark in "\"'`") and _FIRST.search(text, max(0, keyword.start() - 48), keyword.start()) is not None
+    )
 
 
 def _is_field(text: str, start: int, end: int) -> bool:
@@ -328,6 +379,8 @@ def _is_secret(kind: Kind, value: Value) -> bool:
         return False
     if shapes.stands_for_value(body) or shapes.is_hashed(body) or shapes.is_filler(body):
         return False
+    if _DATE.match(body) or _ESCAPED.search(body):
+        return False  # what escapes hide is read without them
     if _is_path(body) or "://" in body or _DOMAIN.fullmatch(body):
         return False
     if shapes.is_pattern(body) or (not value.quoted and shapes.is_code(body)):
@@ -357,7 +410,7 @@ def _is_secret(kind: Kind, value: Value) -> bool:
 def _is_path(body: str) -> bool:
     """Whether the value is a path or a flag; base64 may begin with a slash as well."""
     drawn = body[0] == "/" and len(body) >= 20 and "." not in body and shapes.entropy(body) >= 4.2 and shapes.is_random(body, 20)
-    return not drawn and body.startswith(("/", "./", "../", "~/", "--"))
+    return not drawn and (body.startswith(("/", "./", "../", "~/", "--")) or _FILE.match(body) is not None)
 
 
 def _is_drawn(body: str, least: int) -> bool:

@@ -24,11 +24,11 @@ _GAP = re.compile(r"(?:n\\|[\s\"'+,#*/\\>|]){0,24}")
 _BACK = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STEP = 256
 _FENCE = 80  # no fence is longer
-_LINE = re.compile(r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/=_\-])")
+_LINE = re.compile(r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z]?[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/=_\-])")
 
 
 # The last line of a body is shorter. It shows only where a comment holds nothing else.
-_COMMENTED = re.compile(r"(?m)^[ \t]*(?:\*|\#|//+|;|--)[ \t]+([A-Za-z0-9+/]{40,62})[ \t]*$")
+_COMMENTED = re.compile(r"(?m)^[ \t]*(?:\*|\#|//+|;|--)[ \t]+([A-Za-z0-9+/]{40,63})[ \t]*$")
 
 
 def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
@@ -38,8 +38,8 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
             yield Hit(*found.span(), "private-key")
     if runs:
         yield from _lines(text, runs)
-        for found in _COMMENTED.finditer(text) if any(40 <= end - start <= 62 for start, end in runs) else ():
-            if len(found[1]) % 4 == 0 and ("+" in found[1] or "/" in found[1][1:]) and _is_key_material(found[1]):
+        for found in _COMMENTED.finditer(text) if any(40 <= end - start <= 63 for start, end in runs) else ():
+            if len(found[1]) % 4 in (0, 1) and ("+" in found[1] or "/" in found[1][1:]) and _is_key_material(found[1]):
                 yield Hit(*found.span(1), "private-key")
 
 

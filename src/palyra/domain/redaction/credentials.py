@@ -31,6 +31,17 @@ def _is_random(found: re.Match[str]) -> bool:
     return shapes.is_random(value, 16) and not shapes.stands_for_value(value)
 
 
+def _is_token(found: re.Match[str]) -> bool:
+    """Whether the user of a URL is a token. For SSH it is the name of an account."""
+    return _is_random(found) and not found.string.endswith(("ssh", "sftp"), 0, found.start())
+
+
+def _is_wallet(found: re.Match[str]) -> bool:
+    """Whether a long hex number stands near the words for a wallet."""
+    near = found.string[max(0, found.start() - _NEAR) : found.end() + _NEAR].lower()
+    return _is_drawn(found) and any(word in near for word in ("wallet", "mnemonic", "private"))
+
+
 def _is_drawn(found: re.Match[str]) -> bool:
     return not shapes.is_filler(found[1]) and not found[1].endswith(("EXAMPLE", "EXAMPLEKEY"))
 
@@ -64,6 +75,7 @@ class _Rule(NamedTuple):
     needs: tuple[str, ...] = ()  # one of these must stand anywhere in the text
 
 
+_NOBODYS = re.compile(r"0?123456789012?|((\d)\2{3}-?){3}|1234-5678-9012")  # accounts of the documentation
 _PAIR = re.compile(rb"[\x21-\x39\x3b-\x7e]{0,128}:[\x20-\x7e]{0,256}")
 _CLASSES = (
     "NetworkCredential",
@@ -93,6 +105,7 @@ _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
 _LONGEST_LINE = 240
 _TRIED = 2  # units of work for one try, and one more for so many characters of what was found
 _LONG = 64
+_NEAR = 400
 _JUDGEMENT = 24
 _JUDGED = 160  # the beginning of a value says what it is
 
@@ -106,7 +119,7 @@ RULES = (
         _is_pair,
         2,
     ),
-    _Rule("url-credentials", ("://",), re.compile(r"://([A-Za-z0-9_\-]{20,256})(?::x-oauth-basic|:)?@"), _is_random),
+    _Rule("url-credentials", ("://",), re.compile(r"://([A-Za-z0-9_\-]{20,256})(?::x-oauth-basic|:)?@"), _is_token),
     _Rule("url-credentials", (":thin:",), re.compile(r"(?i):thin:(\w{1,64})/([^\s/@\"']{4,128})@"), _is_pair, 2),
     _Rule(
         "authorization",
@@ -169,7 +182,7 @@ RULES = (
         "aws-account",
         ("aws",),
         re.compile(r"(?i)aws[_\-. ]?account[_\-. ]?(?:id|number)?[\"']?\s{0,4}[:=]>?\s{0,4}[\"']?(\d{12}|\d{4}-\d{4}-\d{4})(?!\d)"),
-        lambda found: True,
+        lambda found: _NOBODYS.fullmatch(found[1]) is None,
     ),
     _Rule(
         "password",
@@ -182,7 +195,7 @@ RULES = (
     _Rule(
         "password",
         (":5432:", ":3306:", ":*:"),
-        re.compile(r":(?:\d{2,5}|\*):[\w*\-]{1,64}:[\w*\-.@]{1,64}:(\S{4,256})"),
+        re.compile(r":(?:\d{2,5}|\*):[\w*\-]{1,64}:[\w*\-.@]{1,64}:([^\s\"'*,]{4,256})(?!\S)"),
         _is_strong_alone,
     ),
     _Rule(
@@ -209,7 +222,9 @@ RULES = (
     _Rule(
         "password",
         ("id/p", "id / p", "user/p", "login/p", "account/p"),
-        re.compile(r"(?i)\w{2,8} ?/ ?p[a-z]{1,8}\s?[:=]?\s{0,4}[^\s/]{2,64}\s?/\s?(\S{4,64})"),
+        re.compile(
+            r"(?i)\w{2,8} ?/ ?p(?:ass(?:wor[dt]|wd|code|phrase)?|wd?|swd?)\s{0,2}[:=\s]\s{0,4}[^\s/]{2,64}\s?/\s?(\S{4,64})"
+        ),
         _is_strong_alone,
     ),
     _Rule("password", ("redis-cli",), re.compile(r"redis-cli\s[^\n]{0,80}? -a\s?[\"']?([^\s\"'$]{4,128})"), _is_alone),
@@ -224,7 +239,7 @@ RULES = (
     _Rule("sonarqube", ("sonar.login",), re.compile(r"sonar\.login[\"']?\s{0,4}[:=]\s{0,4}[\"']?([0-9a-f]{40})"), _is_random),
     _Rule("okta", ("00",), re.compile(r"(?<![\w\-])(00[\w\-]{40})(?![\w\-])"), _is_drawn, needs=("okta",)),
     _Rule(
-        "private-key", ("0x",), re.compile(r"(?<!\w)0x([0-9a-fA-F]{64})(?![0-9a-zA-Z])"), _is_drawn, needs=("wallet", "mnemonic")
+        "private-key", ("0x",), re.compile(r"(?<!\w)0x([0-9a-fA-F]{64})(?![0-9a-zA-Z])"), _is_wallet, needs=("wallet", "mnemonic")
     ),
 )
 _TRIVIAL = re.compile(r"(?i)\d{1,5}|password\d?|mypassword|passwd|your.*|.*replace.*|pwd|abc|foo|bar|token|x+|user|username|(.)\1*")

@@ -33,23 +33,36 @@ _DISGUISED = re.compile(
 _ANY = re.compile(f"[{_UNSEEN}{_SHAPED}{_TWIN}]")
 _PART = re.compile(f"([{_UNSEEN}]+)|([{_SHAPED}{_TWIN}]+)")
 
-# A token may go on behind a line break: what stands on either side of it, without blanks or quotes.
-_TOKEN = r"A-Za-z0-9_\-+/.~%!@#$&*="
-_BREAK = re.compile(rf"\n(?:(?<=[{_TOKEN}:\\]\n)|(?<=[{_TOKEN}:\\]\r\n))[ \t]{{0,40}}(?:[>#*|][ \t]{{1,4}})?(?=[{_TOKEN}]{{3}})")
-_HEAD = re.compile(rf"[{_TOKEN}]{{3,512}}")
+# A token may go on behind a line break: what stands on either side of it, without blanks. A string may end and begin again there.
+_TOKEN = r"A-Za-z0-9_\-+/.~%!@#$&*=?^"
+_BREAK = re.compile(
+    rf"\n(?:(?<=[{_TOKEN}:\\\"']\n)|(?<=[{_TOKEN}:\\\"']\r\n))[ \t]{{0,40}}(?:[>#*|][ \t]{{1,4}})?([\"']?)(?=[{_TOKEN}]{{3}})"
+)
+_HEAD = re.compile(rf"[{_TOKEN}]{{3,512}}(?:[:|][{_TOKEN}]{{8,512}}){{0,3}}")
+_REST_OF_URL = re.compile(rf"[{_TOKEN}:]{{3,512}}")
 _INSIDE = re.compile(r"[^\s\"'`<>(){},;]{3,}")
-_LEFT = _REACH = 200
+_GOES_ON = re.compile(r"[ \t]{0,4}[+.&\\]?[ \t]{0,4}([\"'])")  # read backwards from the break
+_LEFT = _REACH = 512
+_HALF = 8  # less of a value without a name is no half of it
 _FEW, _APART_BY = 16, 512  # so many breaks in a text, and one more for so many characters
 _WRAPPED = 60  # longer lines are base64 that was wrapped, which is read in another way
 _APART = "\n\n\n\n"
 # Half of something drawn: digits among letters, or capitals where no word has them.
 _ODD = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]|\A[0-9A-F]{6}")
+# The end of a chosen password: digits with something else among them, and nothing behind it.
+_CHOSEN = re.compile(r"(?=[^\d]*\d)(?=\d*[^\d])[A-Za-z0-9!#$%&*+?@^~]{3,32}[.,;|]?(?=[ \t]*(?:\r?\n|\Z|[<&;,|\"']))")
 # The beginning of a token that names its vendor, or of a URL.
-_BEGUN = re.compile(r"[A-Za-z0-9]{2,12}[_\-.][A-Za-z0-9_\-.]{6,}|[a-z]{2,12}://\S+:")
+_BEGUN = re.compile(r"[A-Za-z0-9]{2,12}[_\-.][A-Za-z0-9_\-.]{6,}")
+_URL = re.compile(r"[a-z]{2,12}://[^/]")
 # A token of its own, or the name of a host.
-_ANOTHER = re.compile(r"[A-Za-z]{2,10}(?:_|-[a-z]{3,}-|\.[A-Za-z0-9_\-]{20})|[a-z0-9\-]+(?:\.[a-z0-9\-]+)+(?:/|\Z)|[a-z]+://")
+_ANOTHER = re.compile(
+    r"(?:[a-z]{2,10}|[A-Z]{2,10})_|[A-Za-z]{2,10}(?:-[a-z]{3,}-|\.[A-Za-z0-9_\-]{20})|[a-z0-9\-]+(?:\.[a-z0-9\-]+)*\.[a-z]{2,8}(?:/|\Z)|[a-z]+://"
+)
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/=]{24,40}")
 _NAMING = re.compile(r"[ \t]*[:=(\[]")
+# The value in a line of its own: value: ..., <string>...
+_VALUE = re.compile(r"[ \t]*(?:[\"']?value[\"']?[ \t]*[:=]|<\w)")
+_LONG = 16  # what is longer and looks drawn is no name
 
 
 def plainer(text: str) -> View | None:
@@ -126,17 +139,55 @@ class Joined(Pieces):
         if after >= len(self._joins) or self._joins[after].at >= end:
             return False
         join = self._joins[after]
+        if rule in ("drawn", "encoded"):
+            return join.odd and min(join.at - start, end - join.at) >= _HALF
         if rule in ("password", "secret", "key"):
             return join.odd
         # Lines of base64 before or behind: the body of something longer.
-        return rule != "private-key" or not (_is_base64(self._whole, join.start) or _is_base64(self._whole, join.end))
+        return rule != "private-key" or not (_behind_base64(self._whole, join.start) or _before_base64(self._whole, join.end))
 
 
-def _is_base64(text: str, at: int) -> bool:
-    """Whether a line of base64 ends or begins at the line break here."""
-    return bool(
-        _BASE64_LINE.fullmatch(text[max(0, at - 66) : at].strip()[-40:]) or _BASE64_LINE.fullmatch(text[at : at + 66].strip()[:40])
-    )
+def _behind_base64(text: str, at: int) -> bool:
+    """Whether a line of base64 ends at the line break before this place."""
+    return _BASE64_LINE.fullmatch(_next_line(text[max(0, at - 66) : at][::-1])) is not None
+
+
+def _before_base64(text: str, at: int) -> bool:
+    """Whether a line of base64 begins at the line break behind this place."""
+    return _BASE64_LINE.fullmatch(_next_line(text[at : at + 66])) is not None
+
+
+def _next_line(text: str) -> str:
+    """The beginning of what stands behind one line break and its indentation."""
+    return text.lstrip(" \t\r").removeprefix("\n").strip(" \t\r")[:40].partition("\n")[0]
+
+
+class _Break(NamedTuple):
+    """A line break, the token before it and where the one behind it stands."""
+
+    at: int
+    left: str
+    right: tuple[int, int]
+    whole: bool  # both halves stand in one pair of quotes
+    url: bool
+
+
+def _break(text: str, found: re.Match[str]) -> _Break | None:
+    at = found.start()
+    at -= at > 0 and text[at - 1] == "\r"
+    goes_on = _GOES_ON.match(text[max(0, at - 10) : at][::-1])
+    if (goes_on[1] if goes_on else "") != found[1]:
+        return None  # a string ends here, or another begins
+    at -= goes_on.end() if goes_on else 0
+    back = _INSIDE.match(text[max(0, at - _LEFT) : at][::-1])
+    left = back[0][::-1] if back else ""
+    url = "://" in left and _URL.search(left) is not None
+    right = (_REST_OF_URL if url else _HEAD).match(text, found.end())
+    if right is None or not left:
+        return None
+    quote = text[at - len(left) - 1 : at - len(left)]
+    whole = quote in ("'", '"') and text[right.end() : right.end() + 1] == quote
+    return _Break(at, left, right.span(), whole, url)
 
 
 def unbroken(text: str) -> Joined | None:
@@ -144,29 +195,39 @@ def unbroken(text: str) -> Joined | None:
     joined: Joined | None = None
     left_over = _FEW + len(text) // _APART_BY
     for found in _BREAK.finditer(text):
-        right = _HEAD.match(text, found.end())
-        at = found.start()
-        at -= at > 0 and text[at - 1] == "\r"
-        back = _INSIDE.match(text[max(0, at - _LEFT) : at][::-1])
-        left = back[0][::-1] if back else ""
-        odd = _ODD.search(left) is not None
-        if right is None or not (odd or _BEGUN.match(left)):
+        halves = _break(text, found)
+        if halves is None:
             continue
-        if _ANOTHER.match(right[0]) or _NAMING.match(text, right.end()) or shapes.is_hashed(left):
-            continue  # a name that is given a value begins a line of its own, and so does another token
-        if (
-            len(left) >= _WRAPPED
-            and len(right[0]) >= _WRAPPED
-            and (_is_base64(text, at - len(left)) or _is_base64(text, right.end()))
-        ):
+        at, left, (start, end), whole, url = halves
+        right = text[start:end]
+        odd, odd_too = _ODD.search(left) is not None, _ODD.search(right) is not None
+        chosen = _CHOSEN.match(text, start) is not None
+        worth = odd or whole or url or chosen or (odd_too and len(right) >= _LONG) or _BEGUN.match(left)
+        if not worth or shapes.is_hashed(left):
             continue
         left_over -= 1
         if left_over < 0:
             break  # a list of short values, each on a line of its own
+        if not url and (_ANOTHER.match(right) or _is_name(text, start, end)):
+            continue  # a name that is given a value begins a line of its own, and so does another token
+        if min(len(left), len(right)) >= _WRAPPED and (_behind_base64(text, at - len(left)) or _before_base64(text, end)):
+            continue
         joined = joined or Joined(text)
         cut = at - (left[-1] in "\\=")
-        begin = max(text.rfind("\n", 0, at) + 1, at - _REACH)
-        joined.join((begin, cut), right.span(), odd=odd and _ODD.search(right[0]) is not None)
+        joined.join((_beginning(text, at), cut), (start, end + whole), odd=whole or chosen or (odd and odd_too))
     if joined is not None:
         joined.close()
     return joined
+
+
+def _is_name(text: str, start: int, end: int) -> bool:
+    return _NAMING.match(text, end) is not None and not (end - start >= _LONG and shapes.is_random(text[start:end], _LONG))
+
+
+def _beginning(text: str, at: int) -> int:
+    """Where the line begins, or the one before it if only that one may name the value."""
+    line = text.rfind("\n", 0, at) + 1
+    low = max(0, at - _REACH)
+    if line > low and _VALUE.match(text, line):
+        line = text.rfind("\n", 0, line - 1) + 1
+    return max(line, low)

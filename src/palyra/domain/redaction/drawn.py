@@ -21,14 +21,18 @@ _HARMLESS = re.compile(
     r"(?i)^z?h\d?$|sha\d*|hash|digest|integrity|checksum|etag|nonce|commit|uuid|guid|(?:^|[_\-.a-z])id$|ids$|cursor|sign|fingerprint|sum$|csp|sri|version|rev|"
     r"public|cert|modulus|data|src|href|ur[li]|path|class|name|file|image|img|font|icon|test|expect|example|sample|content|body|text|html|svg|"
     r"alphabet|chars|charset|module|import|node|require|resolved|link|ref|tag|trace|span|session|request|key$|cache|build|asset|chunk|page|next|"
-    r"continu|marker|vector|matrix|payload|result|output|input|message|title|label|param|type|event|color|style|x5c|kid|jti|code_?verifier"
+    r"continu|identifier|arn|protect|preset|alarm|marker|vector|matrix|payload|result|output|input|message|title|label|param|type|event|color|style|x5c|kid|jti|code_?verifier"
 )
 _LEAST = 24
+_SEPARATORS = re.compile(r"[_\-/]")
+_LEAST_PART = 16  # words and numbers that are joined have shorter parts
 
 
 def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
     for start, end in runs:
         if end - start < _LEAST:
+            continue
+        if text.startswith("arn:", start):
             continue
         given = max(text.rfind("=", start, end - 3), text.rfind(":", start, end)) + 1
         at = given if given > start else start
@@ -40,7 +44,13 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
 
 def _is_drawn(value: str) -> bool:
     kinds = (str.isupper, str.islower, str.isdigit)
-    if value.count("/") > 3 or not all(sum(map(kind, value)) >= 3 for kind in kinds):
+    longest = max(_SEPARATORS.split(value), key=len)
+    if (
+        value.count("/") > 3
+        or len(longest) < _LEAST_PART
+        or shapes.is_words(longest)
+        or not all(sum(map(kind, value)) >= 3 for kind in kinds)
+    ):
         return False
     if shapes.is_made_up(value) or not shapes.is_random(value, _LEAST) or shapes.entropy(value) < 3.9:
         return False

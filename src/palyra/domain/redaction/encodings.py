@@ -27,7 +27,7 @@ _BARE_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_\-])([A-Za-z0-9+/_\-]{16,512})={0,2
 _BARE_HEX = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{2}){12,512}(?![0-9a-zA-Z])")
 _ALL_HEX = re.compile(r"[0-9a-fA-F]+")
 _WORD = re.compile(rb"[\x21-\x7e]{6,}")
-_LEAST_HEX, _LEAST_BASE64 = 12, 8
+_LEAST_HEX, _LEAST_BASE64, _LEAST_LETTERS = 12, 8, 4
 _DIGIT = re.compile(r"\d")
 _NEAR = 256
 _READ = 8  # so many characters of a view cost one unit of work
@@ -144,7 +144,13 @@ def _decoded(run: str) -> bytes:
 
 
 def _is_drawn_inside(data: bytes) -> bool:
-    return _WORD.fullmatch(data) is not None and shapes.is_random(data.decode("ascii"), 12)
+    """Whether the bytes are one word that looks drawn: no identifier, no JSON, no run of the alphabet or of digits."""
+    if _WORD.fullmatch(data) is None or data[:1] in b"{[<":
+        return False
+    word = data.decode("ascii")
+    if shapes.UUID.fullmatch(word) or shapes.is_sequence(word) or sum(map(str.isalpha, word)) < _LEAST_LETTERS:
+        return False
+    return shapes.is_random(word, 12)
 
 
 def _hiding(text: str) -> Iterator[tuple[int, int]]:

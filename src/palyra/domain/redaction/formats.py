@@ -28,7 +28,12 @@ _FIRST = re.compile(r"(?:[A-Za-z0-9]|\\\$)(?![?*{])")
 _CHOICE = re.compile(r"\(\?:([A-Za-z0-9_|]+)\)(?![?*{+])")
 _SET = re.compile(r"\[([A-Z]{2,3}|[ps]{2}|sbr)\](?![?*{+])")
 # Seen from behind the first character of a token: what may not stand in front of it.
-_NO_LETTER, _NO_WORD, _NO_BASE64 = r"(?<![A-Za-z].)", r"(?<![A-Za-z]{2}.)", r"(?<![A-Za-z0-9+/].)"
+# One letter may be glued to it, if nothing stands in front of that.
+_NO_NAME, _NO_WORD, _NO_BASE64 = (
+    r"(?<![A-Za-z0-9_\-.][A-Za-z].)",
+    r"(?<![A-Za-z]{2}.)",
+    r"(?<![0-9+/].)(?<![A-Za-z0-9+/][A-Za-z].)",
+)
 # With a letter glued to it, such a prefix is the end of a word.
 _WORDY = re.compile(
     r"(?:key|pubkey|api|sdk|pat|live|test|secret|sk|pk|rk|access|sat|ext|mob|re|b|sl|ak|as|at|pa|md|fc|st|ax|act|dev|prod|env|user|admin|"
@@ -72,12 +77,17 @@ def _joined() -> tuple[re.Pattern[str], tuple[Row, ...], re.Pattern[str], tuple[
     ordered: list[Row] = []
     body = "|".join(f"{head}(?:{'|'.join(_fronts(rows, ordered))})" for head, rows in sorted(heads.items()))
     others = "|".join(f"({row.pattern})" for row in headless)
-    return re.compile(body), tuple(ordered), re.compile(f"(?<![A-Za-z0-9])(?=[\\d$*A-Fa-fMNO])(?:{others})"), tuple(headless)
+    return (
+        re.compile(body),
+        tuple(ordered),
+        re.compile(f"(?<![0-9])(?<![A-Za-z0-9]{{2}})(?=[\\d$*A-Fa-fMNO])(?:{others})"),
+        tuple(headless),
+    )
 
 
 def _fronts(rows: list[Row], ordered: list[Row]) -> Iterator[str]:
     """The rows of one first character by what may not stand in front of it, and by their second character; noted in order."""
-    for front in (_NO_BASE64, _NO_LETTER, _NO_WORD):
+    for front in (_NO_BASE64, _NO_NAME, _NO_WORD):
         seconds: dict[str, list[Row]] = {}
         for row in rows:
             if _front(row) == front:
@@ -96,7 +106,7 @@ def _rest(row: Row) -> str:
 
 
 def _front(row: Row) -> str:
-    return _NO_BASE64 if row.walled or row.pattern[0].isdigit() else _NO_LETTER if _is_wordy(row.pattern) else _NO_WORD
+    return _NO_BASE64 if row.walled or row.pattern[0].isdigit() else _NO_NAME if _is_wordy(row.pattern) else _NO_WORD
 
 
 @cache
@@ -152,6 +162,8 @@ def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
 
 def _judged(found: re.Match[str], rows: Sequence[Row]) -> Hit | None:
     row = rows[(found.lastindex or 1) - 1]
+    if found[0].isdigit():
+        return None  # a number
     before = found.string[max(0, found.start() - 1) : found.start()]
     if before.isalpha() and before.isascii() and (shapes.is_made_up(found[0]) or not shapes.is_random(found[0], 16)):
         return None  # with a letter glued to it, it must look like one that was given to somebody

@@ -3,10 +3,11 @@
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
-_WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])|[a-z]{1,2}(?![A-Za-z])")
+_WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z][a-z]{2}(?![a-z])|[A-Z]{3,}(?![a-z])|[a-z]{1,2}(?![A-Za-z])")
 _DIGITS = re.compile(r"\d+")
 _SEPARATORS = re.compile(r"[_\-./:+]+")
 # A run of x or stars is a blank; so is one digit seven times over (unlike A, which is how base64 writes zero bytes).
@@ -19,7 +20,7 @@ _STANDS_FOR = re.compile(
     | ^(.)\1*$                                         # one character, repeated
     | ^x+[\-_.x]*$ | x{4} | \*{3} | \.{3} | …
     | ^<.*>$ | ^&lt; | ^\[[^\]]*\]$                    # <your key>, [secret]
-    | ^\$[\w{(\[] | \$\{ | \$\( | ^%\w+% | \#\{ | \{\{ | \{\w*\} | ^\{.*\}$ | ^%[sdr(] | ^@\w+@$ | ^env[.:(] | ^ENC\( | ^\\\(
+    | ^\$[\w{(\[] | \$\{ | \$\( | ^%\w+% | \#\{ | \{\{ | \{\w*\} | \{[a-z_][\w.]*[(\[.!:][^{}]*\} | ^\{.*\}$ | ^%[sdr(] | ^@\w+@$ | ^env[.:(] | ^ENC\( | ^\\\(
     | your[_\-. ]?\w | ^my[_\-]?(?:secret|pass(?:word|wd)?|token|key|api[_\-]?key)[_\-]?\d{0,3}$
     | change[_\-. ]?(?:me|it|this) | replace[_\-. ]?(?:me|with|this|by) | place[_\-. ]?holder | redacted | masked | hidden
     | insert[_\-. ]?(?:your|here|key|token) | (?:goes|key|token|string)[_\-. ]?here
@@ -36,8 +37,9 @@ _NAME_OF_IT = re.compile(
     r"basic|bearer|login|account|key)?[_\-. ]?)(?:pass|passwd|passwords?|passphrase|pwd|pw|secrets?|tokens?|keys?|api[_\-]?key|"
     r"credentials?|auth|hash|user|username|login|value|string|str|text|bytes|input|data|name|type|field|var|variable)[_\-]?\d{0,3}"
 )
-_SPECIAL = re.compile(r"[^\w\s.\-/:]")
+_SPECIAL = re.compile(r"[^\w\s.,\-/:]")
 _DOTTED = re.compile(r"[A-Za-z_$@&*!][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_][\w$]*)+|\*|&[a-z]")
+_PARTS = re.compile(r"\.|->|::")
 _CALL = re.compile(r"[A-Za-z_$@&*!][\w$.]*(?:(?:->|::|\?\.)[\w.]*)*[(\[{]|[(\[{]")
 _PATTERN = re.compile(r"\(\?|\\[wdsbS]|\[\^?\w-\w|\]\*|\)\?|\.\*|\{\d,?\d*\}")
 _ALONG = re.compile(r"(?i)abcde|bcdef|aabbcc|12345|67890|qwert|asdfg|(?:fake){2}|example")
@@ -57,7 +59,7 @@ def is_filler(value: str) -> bool:
 
 def stands_for_value(value: str) -> bool:
     """Whether this is a placeholder, a template or a constant of the language rather than a value."""
-    return _STANDS_FOR.search(value) is not None or value.endswith(("EXAMPLE", "EXAMPLEKEY"))
+    return _STANDS_FOR.search(value) is not None or "EXAMPLE" in value or value.endswith("example")
 
 
 def names_itself(value: str) -> bool:
@@ -66,7 +68,9 @@ def names_itself(value: str) -> bool:
 
 def is_code(value: str) -> bool:
     """Whether an unquoted value is code: a dotted name, a call, an index."""
-    return _CALL.match(value) is not None or (_DOTTED.match(value) is not None and not is_random(value, 20))
+    return _CALL.match(value) is not None or (
+        _DOTTED.match(value) is not None and not any(is_random(part, 16) for part in _PARTS.split(value))
+    )
 
 
 def is_pattern(value: str) -> bool:
@@ -82,6 +86,11 @@ def is_hashed(value: str) -> bool:
 def is_made_up(value: str) -> bool:
     """Whether somebody typed it along the alphabet or the keyboard to have a value."""
     return _ALONG.search(value) is not None
+
+
+def is_sequence(value: str) -> bool:
+    """Whether most characters follow the one before them in the alphabet."""
+    return 2 * sum(ord(b) - ord(a) == 1 for a, b in pairwise(value)) > len(value)
 
 
 def has_special(value: str) -> bool:
@@ -112,7 +121,7 @@ def _is_name(part: str) -> bool:
     words = _WORD.findall(letters)
     letters = letters.replace(inside[0], "") if inside else letters
     # No word is that long, and a few letters may be left over: initials, a plural.
-    return all(len(word) <= 22 for word in words) and (len(letters) - sum(map(len, words))) * 4 <= len(letters)
+    return all(len(word) <= 23 for word in words) and (len(letters) - sum(map(len, words))) * 4 <= len(letters)
 
 
 def is_random(value: str, least: int = 14) -> bool:
