@@ -265,7 +265,7 @@ def test_small_words_are_left_alone(text: str) -> None:
 
 def test_what_the_budget_does_not_reach_is_not_shown() -> None:
     """A text of nothing but names of secrets is not read to its end, and what was not read is gone."""
-    text = "pw:" * 20_000 + TOKENS["github"]
+    text = "pw:key:" * 20_000 + TOKENS["github"]
     out = REDACTOR.redact(text)
     assert TOKENS["github"] not in out
     assert "[redacted:unread:" in out
@@ -361,3 +361,36 @@ def test_a_stream_says_what_the_whole_text_says(text: str) -> None:
     assert re.sub(r"\[redacted:[a-z-]+:", "[redacted:", shown) == re.sub(
         r"\[redacted:[a-z-]+:", "[redacted:", REDACTOR.redact(text)
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"NextToken": "9d624e0c-388b-4862-a31e-a85c64fc1d4a"',
+        '"ARN": "arn:aws:secretsmanager:us-west-2:123456789012:secret:MyTestSecret-1a2b3c"',
+        '"AWS::CloudFront::CloudFrontOriginAccessIdentity": "d2e8d397beac5797"',
+        'proxy_url="socks5h://<username>:<password>@proxy-host"',
+        "RegOpenKeyEx = win32api.RegOpenKeyEx",
+        "self.assertEqual(splitpasswd('user+1:a+b'), x)",
+        "#   path = '/home/user/proj/test_app.py'",
+        "iv = '303132333435363738393a3b3c3d3e3f'",
+        "ObjectKey: ami-1234567890abcdef0.bin",
+    ],
+)
+def test_what_code_and_documents_say_about_secrets_stays(text: str) -> None:
+    assert REDACTOR.redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = "tiger\n1999!"',
+        "postgresql://app:MmdfWeO\ncj!Fap7@db:5432/app",
+        'token = "sOF5mK1Fk2"\n    "DMGH3eNgsk"',
+        "- name: API_TOKEN\n  value: 5o9mb841x331hrbz\n6mn4zqtccnlmr5fx\n",
+    ],
+)
+def test_a_secret_that_a_line_break_goes_through_is_gone(text: str) -> None:
+    out = REDACTOR.redact(text)
+    halves = ("tiger", "1999!", "MmdfWeO", "cj!Fap7", "sOF5mK1Fk2", "DMGH3eNgsk", "5o9mb841x331hrbz", "6mn4zqtccnlmr5fx")
+    assert not any(half in out for half in halves)

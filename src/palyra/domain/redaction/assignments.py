@@ -127,6 +127,7 @@ _LOOKED_AT, _JUDGEMENT = 8, 20  # units of work; a judgement costs more for each
 # The other half of a pair: worth nothing alone, so it goes only when its secret is near.
 _CLIENT = re.compile(r"(?i)(?:client[_\-]?id|auth\w{0,8}[_\-]?domain)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9_.\-]{16,128})")
 _NEAR = 300
+_FENCED = (" KEY-----", "-----")
 _AWS = re.compile(r"(?i)aws[\w.\-]{0,12}secret")
 
 
@@ -195,6 +196,12 @@ def find(text: str, lower: str, work: Work) -> Iterator[Hit]:
     """`lower` is `text` in lower case, character for character."""
     near: list[int] = []
     for keyword in _keywords(lower):
+        # A secret that was taken out leaves line breaks; the words of a fence name no value.
+        start, end = keyword.span()
+        if text.startswith("\n\n\n", end + 1) or text.startswith(_FENCED, end):
+            continue
+        if text.startswith(text[start : end + 1], end + 1):
+            continue  # the same name again: that one decides
         if not work.spend(_LOOKED_AT):
             yield Hit(keyword.start(), len(text), UNREAD)
             return

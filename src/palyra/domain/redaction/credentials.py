@@ -103,10 +103,10 @@ _PROGRAMS = (
 _PASSWORD_FLAG = re.compile(r"\s[-/][pPwW]\s?[\"']?([^\s\"'$]{4,128})")
 _USER_FLAG = re.compile(r"\s[-/][uU]\s?(\S{1,64})")
 _LONGEST_LINE = 240
-_TRIED = 2  # units of work for one try, and one more for so many characters of what was found
+_TRIED = 3  # units of work for one try, and one more for so many characters of what was found
 _LONG = 64
 _NEAR = 400
-_JUDGEMENT = 24
+_JUDGEMENT = 36
 _JUDGED = 160  # the beginning of a value says what it is
 
 _TWO_STRINGS = re.compile(r"\w{4,24}s?\(\s{0,8}[\"']([^\"'\n]{1,128})[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,256})[\"']")

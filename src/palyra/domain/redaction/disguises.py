@@ -42,7 +42,7 @@ _HEAD = re.compile(rf"[{_TOKEN}]{{3,512}}(?:[:|][{_TOKEN}]{{8,512}}){{0,3}}")
 _REST_OF_URL = re.compile(rf"[{_TOKEN}:]{{3,512}}")
 _INSIDE = re.compile(r"[^\s\"'`<>(){},;]{3,}")
 _GOES_ON = re.compile(r"[ \t]{0,4}[+.&\\]?[ \t]{0,4}([\"'])")  # read backwards from the break
-_LEFT = _REACH = 512
+_LEFT, _REACH = 512, 200
 _HALF = 8  # less of a value without a name is no half of it
 _FEW, _APART_BY = 16, 512  # so many breaks in a text, and one more for so many characters
 _WRAPPED = 60  # longer lines are base64 that was wrapped, which is read in another way
@@ -50,7 +50,10 @@ _APART = "\n\n\n\n"
 # Half of something drawn: digits among letters, or capitals where no word has them.
 _ODD = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]|\A[0-9A-F]{6}")
 # The end of a chosen password: digits with something else among them, and nothing behind it.
-_CHOSEN = re.compile(r"(?=[^\d]*\d)(?=\d*[^\d])[A-Za-z0-9!#$%&*+?@^~]{3,32}[.,;|]?(?=[ \t]*(?:\r?\n|\Z|[<&;,|\"']))")
+_CHOSEN = re.compile(
+    r"(?=[A-Za-z!#$%&*+?@^~]{0,31}\d)(?=\d{0,31}[A-Za-z!#$%&*+?@^~])"
+    r"[A-Za-z0-9!#$%&*+?@^~]{3,32}[.,;|]?(?=[ \t]*(?:\r?\n|\Z|[<&;,|\"']))"
+)
 # The beginning of a token that names its vendor, or of a URL.
 _BEGUN = re.compile(r"[A-Za-z0-9]{2,12}[_\-.][A-Za-z0-9_\-.]{6,}")
 _URL = re.compile(r"[a-z]{2,12}://[^/]")
@@ -58,6 +61,12 @@ _URL = re.compile(r"[a-z]{2,12}://[^/]")
 _ANOTHER = re.compile(
     r"(?:[a-z]{2,10}|[A-Z]{2,10})_|[A-Za-z]{2,10}(?:-[a-z]{3,}-|\.[A-Za-z0-9_\-]{20})|[a-z0-9\-]+(?:\.[a-z0-9\-]+)*\.[a-z]{2,8}(?:/|\Z)|[a-z]+://"
 )
+# Something on either side that a token may have.
+_WORTH = re.compile(
+    r"[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z]|[A-Z]{2}[a-z]|[0-9A-F]{6}|://|[\"']|[A-Za-z0-9]{2}[_\-.][A-Za-z0-9_\-.]{6}"
+)
+_RIGHT = re.compile(rf"[A-Za-z!#$%&*+?@^~]{{0,24}}[0-9]|[A-Za-z]{{0,24}}(?:[a-z][A-Z]|[A-Z]{{2}}[a-z])[{_TOKEN}]{{14}}")
+_NEAREST = 40
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/=]{24,40}")
 _NAMING = re.compile(r"[ \t]*[:=(\[]")
 # The value in a line of its own: value: ..., <string>...
@@ -195,6 +204,10 @@ def unbroken(text: str) -> Joined | None:
     joined: Joined | None = None
     left_over = _FEW + len(text) // _APART_BY
     for found in _BREAK.finditer(text):
+        # Most breaks go through no token: a look at the nearest word on either side tells.
+        near = text[max(0, found.start() - _NEAREST) : found.start()]
+        if not (_WORTH.search(near, near.rfind(" ") + 1) or _RIGHT.match(text, found.end())):
+            continue
         halves = _break(text, found)
         if halves is None:
             continue
@@ -214,7 +227,7 @@ def unbroken(text: str) -> Joined | None:
             continue
         joined = joined or Joined(text)
         cut = at - (left[-1] in "\\=")
-        joined.join((_beginning(text, at), cut), (start, end + whole), odd=whole or chosen or (odd and odd_too))
+        joined.join((_beginning(text, at, len(left)), cut), (start, end + whole), odd=whole or chosen or (odd and odd_too))
     if joined is not None:
         joined.close()
     return joined
@@ -224,10 +237,10 @@ def _is_name(text: str, start: int, end: int) -> bool:
     return _NAMING.match(text, end) is not None and not (end - start >= _LONG and shapes.is_random(text[start:end], _LONG))
 
 
-def _beginning(text: str, at: int) -> int:
+def _beginning(text: str, at: int, size: int) -> int:
     """Where the line begins, or the one before it if only that one may name the value."""
     line = text.rfind("\n", 0, at) + 1
-    low = max(0, at - _REACH)
+    low = max(0, at - max(_REACH, size))
     if line > low and _VALUE.match(text, line):
         line = text.rfind("\n", 0, line - 1) + 1
     return max(line, low)

@@ -25,6 +25,8 @@ _EDGE = 512
 _INLINE = 4 << 10  # a longer text is not read on the event loop
 _ECHO = 8  # a secret found once goes everywhere else in the text, if it is long enough not to be a word
 _ECHOES = 64  # so many are looked for; a text with more is a list of secrets, each with its own context
+_AGAIN = 8  # so many characters that are read again cost one unit
+_PARAGRAPH = 2_048
 _SHORT = 128  # texts up to this length are remembered once they were found clean: names of tools and models come again and again
 _REMEMBERED = 4_096
 _LIKE_PUBLIC = ("private-key", "encoded", "drawn")  # what a certificate looks like inside
@@ -140,6 +142,8 @@ class Redactor:
         return list(_outside(self._whole(bare), gaps, text)) if gaps else self._whole(text)
 
     def _whole(self, text: str) -> list[Span]:
+        if self._is_plain(text):
+            return []
         if len(text) <= _WINDOW + 2 * _OVERLAP:
             found = list(self._scan(text, _DEPTH, Work(len(text))))
         else:
@@ -150,6 +154,15 @@ class Redactor:
         if any(span.rule in _LIKE_PUBLIC for span in found) and (public := blocks.public_spans(text)):
             found = [span for span in found if not _is_public(span, public)]
         return _merge(text, [*found, *_echoes(text, found)])
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether this is one short paragraph without anything that a rule begins with. Most of what people say is."""
+        if len(text) > _PARAGRAPH or not text.isascii() or "\n" in text or self._known.values or self._learned.known.values:
+            return False
+        lower = text.lower()
+        if assignments.named(lower) or encodings.hidden(text) or credentials.hinted(lower):
+            return False
+        return max(map(len, text.split()), default=0) < formats.SHORTEST
 
     def _window(self, text: str, low: int, high: int) -> Iterator[Span]:
         part = text[low:high]
@@ -197,7 +210,7 @@ class Redactor:
         """What shows without characters that nobody sees, and across line breaks."""
         plain = disguises.plainer(text)
         if plain is not None:
-            work.spend(plain.effort)
+            work.spend(plain.effort + len(plain.text) // _AGAIN)
             for inner in self._scan(plain.text, depth - 1, work):
                 yield Span(*plain.original(inner.start, inner.end), inner.rule, inner.secret)
         joined = disguises.unbroken(text) if "\n" in text else None

@@ -118,6 +118,7 @@ def _anchored() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
 _OUTSIDE = r"\s\"'`<>(){}\[\],;"
 # Over all that is shorter in one go. Used with match only, so it never looks at a character twice.
 _RUN = re.compile(rf"(?:[^{_OUTSIDE}]{{0,15}}+[{_OUTSIDE}]++)*+([^{_OUTSIDE}]{{16,}})")
+SHORTEST = 16  # shorter runs hold no token
 _SHORT = 4096
 # Small letters alone are a name in code, a path, a rule of dashes; nothing drawn or encoded lacks both capitals and digits.
 _DULL = re.compile(r"[a-z_.\-/=:#*+&|~!?@$%\\]+")
@@ -130,16 +131,23 @@ _DIGEST = re.compile(
 )
 
 
+# A digest or an identifier that stands alone: no text of twelve characters is in it.
+_PLAIN_HEX = re.compile(
+    r"(?!(?:[0-9a-f]{2}){0,120}?(?:[2-7][0-9a-f]){12})(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+)
+
+
 def runs(text: str) -> list[tuple[int, int]]:
     """The stretches of `text` where a token may stand."""
-    if len(text) < _SHORT and max(map(len, text.split()), default=0) < 16:
+    if len(text) < _SHORT and max(map(len, text.split()), default=0) < SHORTEST:
         return []
     found: list[tuple[int, int]] = []
     at = 0
     while run := _RUN.match(text, at):
         at = run.end()
-        if not (_DULL.fullmatch(text, run.start(1), at) or _DIGEST.fullmatch(text, run.start(1), at)):
-            found.append(run.span(1))
+        start = run.start(1)
+        if not (_DULL.fullmatch(text, start, at) or _PLAIN_HEX.fullmatch(text, start, at) or _DIGEST.fullmatch(text, start, at)):
+            found.append((start, at))
     return found
 
 

@@ -20,7 +20,8 @@ _STANDS_FOR = re.compile(
     | ^(.)\1*$                                         # one character, repeated
     | ^x+[\-_.x]*$ | x{4} | \*{3} | \.{3} | …
     | ^<.*>$ | ^&lt; | ^\[[^\]]*\]$                    # <your key>, [secret]
-    | ^\$[\w{(\[] | \$\{ | \$\( | ^%\w+% | \#\{ | \{\{ | \{\w*\} | \{[a-z_][\w.]*[(\[.!:][^{}]*\} | ^\{.*\}$ | ^%[sdr(] | ^@\w+@$ | ^env[.:(] | ^ENC\( | ^\\\(
+    | ^\$[\w{(\[] | \$\{ | \$\( | ^%\w+% | \#\{ | \{\{ | \{\w*\}
+    | \{[a-z_][\w.]*[(\[.!:][^{}]*\} | ^\{.*\}$ | ^%[sdr(] | ^@\w+@$ | ^env[.:(] | ^ENC\( | ^\\\(
     | your[_\-. ]?\w | ^my[_\-]?(?:secret|pass(?:word|wd)?|token|key|api[_\-]?key)[_\-]?\d{0,3}$
     | change[_\-. ]?(?:me|it|this) | replace[_\-. ]?(?:me|with|this|by) | place[_\-. ]?holder | redacted | masked | hidden
     | insert[_\-. ]?(?:your|here|key|token) | (?:goes|key|token|string)[_\-. ]?here
@@ -138,6 +139,6 @@ def is_random(value: str, least: int = 14) -> bool:
 
 
 def lowered(text: str) -> str:
-    """`text` in lower case, character for character: a few capitals grow when lowered, and positions must hold."""
+    """`text` in lower case, character for character: positions must hold."""
     lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(low if len(low := c.lower()) == 1 else c for c in text)
+    return lower if len(lower) == len(text) else text.replace("\u0130", "i").lower()  # the only one that grows

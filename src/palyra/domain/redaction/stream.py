@@ -1,6 +1,7 @@
 """Redaction of text that arrives in pieces. A word is let go only when it is complete, so that no secret slips out in halves."""
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from palyra.domain.redaction import assignments, blocks, credentials
@@ -44,7 +45,7 @@ class StreamRedactor:
         cut = len(text) - len(chunk) + at
         if self._hot <= 0 and not self._open and not self._wordlike and _PLAIN.fullmatch(text, 0, cut):
             ready = text[:cut]
-            if not assignments.named(ready.lower()):
+            if not _named(ready):
                 self._hold(text[cut:])
                 self._before = (self._before + ready)[-_CONTEXT:]
                 return ready
@@ -133,6 +134,12 @@ class StreamRedactor:
             self._hot -= len(text)
         self._before = (self._before + shown)[-_CONTEXT:]
         return shown
+
+
+@lru_cache(4096)
+def _named(words: str) -> bool:
+    """Remembered: a few thousand words make up most of what models say."""
+    return assignments.named(words.lower())
 
 
 def _clipped(span: "Span", start: int) -> "Span":
