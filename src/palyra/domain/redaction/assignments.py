@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from palyra.domain.redaction import encodings, shapes
 from palyra.domain.redaction.formats import Hit
+from palyra.domain.redaction.names import is_name
 from palyra.domain.redaction.work import UNREAD, Work
 
 # password: people choose them, so they may be words. secret: machines draw them. key: may also name a column, a cache, a lock.
@@ -18,24 +19,9 @@ KEYWORD = re.compile(
 )
 # How keywords begin, so that text without any is done.
 _STEMS = (
-    *(
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "auth",
-        "access",
-        "private",
-        "credential",
-        "pw",
-        "psw",
-        "pssw",
-        "tkn",
-        "pat",
-        "salt",
-        "unseal",
-    ),
-    *("bearer", "license", "kennwort", "contrase", "senha", "mot de passe", "mdp", "wachtwoord", "haslo", "heslo", "sifre"),
+    *("pass", "secret", "token", "key", "auth", "access", "private", "credential", "pw", "psw", "pssw", "tkn", "pat", "salt"),
+    *("unseal", "bearer", "license", "kennwort", "contrase", "senha", "mot de passe", "mdp", "wachtwoord", "haslo", "heslo"),
+    "sifre",
 )
 _FOREIGN = ("hasło", "парол", "密码", "密碼", "パスワード", "비밀번호", "암호", "şifre")
 _SECRETS = frozenset({"secret", "token", "tkn", "credential", "credentials", "unseal"})
@@ -43,23 +29,6 @@ _KEYS = frozenset({"key", "auth", "private", "access", "license", "bearer", "pat
 # A key of one of these is drawn by a machine; a key alone may name a column, a cache, a lock.
 _DRAWN_KEY = re.compile(r"(?i)(?:account|shared|storage|secret|signing|encryption|master|auth|access|private|license|api)[_\-. ]?$")
 
-# Glued to a letter these are other words: compass, monkey, patch.
-_SHORT = frozenset({"pass", "pw", "psw", "key", "auth", "private", "access", "license", "pat", "salt", "bearer", "tkn", "pwd"})
-_GLUED_OWNER = re.compile(
-    r"(?i)(?:user|db|my|root|admin|sql|ftp|smtp|mail|ssh|x|pg|redis|api|app|proxy|login|secret|access|license|private|token)$"
-)
-# A token or key of these is handed on in the open: it pages, locks, sorts or makes a request count once.
-_OPEN = {
-    "token": re.compile(
-        r"(?i)(?:next|prev|previous|page|paging|pagination|continuation|continue|cursor|lock|sync|starting|resume|resumption|"
-        r"idempotency|request|change)[_\-. ]?$"
-    ),
-    "key": re.compile(
-        r"(?i)(?:primary|foreign|partition|sort|range|row|cache|object|s3|routing|shard|context|dedup\w{0,10}|idempotency|concurrency)[_\-. ]?$"
-    ),
-}
-_PUBLIC = re.compile(r"(?i)(?:public|publishable|pub)[_\-. ]?(?:api[_\-. ]?)?$")
-_TYPE_NAME = re.compile(r"\w::\w+::\w*$")  # AWS::IAM::AccessKey names a type
 # The name goes on and means something about the secret, not the secret.
 _ABOUT = re.compile(
     r"(?i)(?:url|uri|file|path|dir|name|ids?|length|len|size|bytes|bits|types?|fields?|labels?|hint|prompt|policy|regex|pattern|expir\w*|ttl|"
@@ -118,8 +87,6 @@ _READING = re.compile(
 )
 _KEYISH = re.compile(r"(?i)pass|secret|token|key|pwd")
 _EQUALS = frozenset({"=", ":", "==", "===", "is", ":=", "=>", "--"})
-_TYPE_REACH, _ARN_REACH = 64, 120
-_ARN = re.compile(r"arn:[\w:/.\-]*")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LONGEST_QUOTED = 512
 _JUDGED = 160  # the beginning of a value says what it is
@@ -224,7 +191,7 @@ def _clients(text: str, near: list[int]) -> Iterator[Hit]:
 def judge(name: str, value: str) -> bool:
     """Whether `value`, standing alone under `name` (as in JSON), is secret."""
     keywords = list(KEYWORD.finditer(name.lower())) if len(name) <= 80 else []
-    if not keywords or not _is_name(name, keywords[-1]):
+    if not keywords or not is_name(name, keywords[-1]):
         return False
     rest = name[keywords[-1].end() :]
     return not _ABOUT.search(rest) and _is_secret(_kind(keywords[-1]), Value(0, value, ":", quoted=True, shouting=name.isupper()))
@@ -239,33 +206,8 @@ def _kind(keyword: re.Match[str]) -> Kind:
     return "key"
 
 
-def _is_name(text: str, keyword: re.Match[str]) -> bool:
-    """Whether the keyword stands in `text` as a word of its own and is not said to be public."""
-    start, end = keyword.span()
-    before = text[max(0, start - 24) : start]
-    glued = before[-1:].isalpha() and before[-1:].islower() == text[start].islower()
-    if glued and keyword[0] in _SHORT and not _GLUED_OWNER.search(before):
-        return False
-    after = text[end : end + 1]
-    if after.islower() and text[end - 1].islower():
-        return False
-    if keyword[0] in _SHORT and after.isupper() and text[end - 1].isupper() and after != "S":
-        return False  # PATTERN, KEYBOARD
-    if (keyword[0] in _OPEN and _OPEN[keyword[0]].search(before)) or (before[-1:] in ":-/_" and _is_in_arn(text, start)):
-        return False
-    if ("pub" in before or "Pub" in before or "PUB" in before) and _PUBLIC.search(before):
-        return False
-    return "::" not in (wide := text[max(0, start - _TYPE_REACH) : start]) or not _TYPE_NAME.search(wide)
-
-
-def _is_in_arn(text: str, at: int) -> bool:
-    """Whether this is part of the name of a resource: arn:aws:secretsmanager:...:secret:name."""
-    arn = text.rfind("arn:", max(0, at - _ARN_REACH), at)
-    return arn >= 0 and _ARN.fullmatch(text, arn, at) is not None
-
-
 def _behind(text: str, keyword: re.Match[str], work: Work) -> Hit | None:
-    if not _is_name(text, keyword):
+    if not is_name(text, keyword):
         return None
     kind, end = _kind(keyword), keyword.end()
     tail = _tail(text, end)
