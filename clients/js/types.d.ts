@@ -561,11 +561,20 @@ export interface ModelFailed {
   turn: number;
   provider: string;
   model: string;
-  failure: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "malformed" | "network" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout";
+  failure: "auth" | "bad_request" | "content_blocked" | "context_too_long" | "interrupted" | "malformed" | "network" | "overloaded" | "permission" | "quota" | "rate_limited" | "timeout";
   message: string;
   will_retry: boolean;
   attempt?: number;
   wait_ms?: number;
+  text?: string;
+  reasoning?: string;
+  usage?: Usage;
+  cost_microusd?: number;
+  priced?: "" | "free" | "list" | "own" | "unknown";
+  task?: "background" | "extraction" | "interactive" | "summary" | "vision";
+  estimated?: boolean;
+  first_delta_ms?: number;
+  duration_ms?: number;
 }
 
 export interface ModelInfo {
@@ -1220,6 +1229,7 @@ export interface UsageRow {
   slowest_ms?: number;
   from_ms?: number;
   until_ms?: number;
+  estimated?: number;
 }
 
 export interface Verified {

@@ -80,6 +80,17 @@ def test_stop_ends_what_runs_and_it_can_be_tried_again(somebody: Person) -> None
     expect(page.locator(".meter .badge")).to_have_text("stopped")
 
 
+def test_what_was_said_before_stop_is_there_after_a_reload_and_marked(somebody: Person) -> None:
+    page = somebody.log_in()
+    say(page, "never")
+    expect(page.get_by_text("Never will")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Incomplete", exact=True)).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("Never will")).to_be_visible()
+    expect(page.get_by_text("Incomplete", exact=True)).to_have_count(1)
+
+
 def test_while_it_works_one_can_say_how_a_message_joins(somebody: Person) -> None:
     page = somebody.log_in()
     say(page, "never")

@@ -1,4 +1,4 @@
-"""A daemon that is killed between reserving and settling: nothing stays reserved, and what was spent is what the tape says."""
+"""A daemon that is killed between reserving and settling: nothing stays reserved, and what was sent counts as spent."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from tests.daemon import start
 CONFIG = """[models]
 default = "scripted/s1"
 [budgets.limits.all]
-tokens = 6000
+tokens = 20000
 [budgets.limits.mine]
-tokens = 6000
+tokens = 20000
 per = "principal"
 every = "month"
 """
@@ -22,6 +22,8 @@ def test_a_kill_between_reserving_and_settling_leaves_nothing_reserved(tmp_path:
     with start(tmp_path, config=CONFIG, script=script) as daemon:
         session, run = submitted(daemon, "go")
         reached(gate)
+        # What was sent is told a moment after it has left, so as not to delay the first word.
+        asked = wait_for(daemon, session, "input.assembled")["seq"]
         held = daemon.get("/v1/budgets")["budgets"]
         assert [each["name"] for each in held if each["reserved"] > 0 and each["spent"] == 0] == ["all", "mine"]
         daemon.kill()
@@ -29,15 +31,20 @@ def test_a_kill_between_reserving_and_settling_leaves_nothing_reserved(tmp_path:
         gate.with_name(gate.name + ".reached").unlink()
         daemon.restart()
         reached(gate)
+        wait_for(daemon, session, "input.assembled", after=asked)
         daemon.kill()
         gate.touch()
         daemon.restart()
         assert wait_for(daemon, session, *TERMINAL)["kind"] == "run.completed"
-        replies = [entry["event"] for entry in entries(daemon, session) if entry["kind"] == "model.replied"]
-        used = sum(each["usage"]["input_tokens"] + each["usage"]["output_tokens"] for each in replies)
+        tape = entries(daemon, session)
+        replies = [entry["event"] for entry in tape if entry["kind"] == "model.replied"]
+        lost = [entry["event"] for entry in tape if entry["kind"] == "model.failed"]
+        assert [(each["failure"], each["estimated"], each["will_retry"]) for each in lost] == [("interrupted", True, True)] * 2
+        used = sum(each["usage"]["input_tokens"] + each["usage"].get("output_tokens", 0) for each in [*replies, *lost])
         states = daemon.get("/v1/budgets")["budgets"]
         assert [(each["reserved"], each["spent"]) for each in states] == [(0, used), (0, used)]
-        assert daemon.get("/v1/usage?by=run")["total"]["calls"] == len(replies) == 1
+        total = daemon.get("/v1/usage?by=run")["total"]
+        assert (total["calls"], total["estimated"], len(replies)) == (3, 2, 1)
         assert daemon.get(f"/v1/runs/{run['run_id']}")["state"] == "done"
         # There is room for another call, which a leaked reservation would have taken.
         again, _ = submitted(daemon, "more")

@@ -76,7 +76,7 @@ def test_ask_speaks_of_undo_only_where_something_can_be_undone(daemon: DaemonPro
 
 def test_ask_denies_without_a_terminal_and_says_so(daemon: DaemonProcess) -> None:
     done = palyra(daemon.home, "ask", "write", cwd=daemon.workspace)
-    assert (done.returncode, done.stdout) == (1, "written\n")
+    assert (done.returncode, done.stdout) == (1, "I will write\nwritten\n")
     assert "denied, because nobody is here to ask" in done.stderr
     assert "palyra chat --session" in done.stderr
     assert not (daemon.workspace / "a.txt").exists()
@@ -99,7 +99,7 @@ def test_ask_asks_on_the_terminal_also_when_a_question_is_piped_in(daemon: Daemo
         shown.type("y\n")
         shown.expect("✓ fs.write a.txt")
         assert shown.ends() == 0
-    assert (tmp_path / "answer").read_text() == "written\n"
+    assert (tmp_path / "answer").read_text() == "I will write\nwritten\n"
 
 
 def _shell(daemon: DaemonProcess, command: str, cwd: Path) -> Any:

@@ -1,6 +1,7 @@
 """`ask` and `undo` in a shell: words as they come on a terminal, honest exit codes, and the way back from any session."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -132,3 +133,81 @@ def test_an_answer_in_a_pipe_is_only_the_answer(daemon: DaemonProcess) -> None:
     )
     assert b"\x1b" not in done.stdout
     assert done.stdout.count(b"\n") == 1
+
+
+def _asking(daemon: DaemonProcess, *more: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "palyra.cli.main", "ask", "go", *more],
+        cwd=daemon.workspace,
+        env=environment(daemon.home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_pipe_gets_the_words_as_they_come(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    script = {"*": [{"text": ["**so** far\nand ", "no further"], "hold": str(hold), "hold_after": 1}]}
+    with daemons.start(tmp_path, script=script) as daemon, _asking(daemon) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "**so** far\n"
+        assert not hold.exists()
+        hold.touch()
+        assert asking.stdout.read() == "and no further\n"
+        assert asking.wait(timeout=60) == 0
+
+
+def test_what_was_said_before_ctrl_c_is_printed_and_in_the_session(tmp_path: Path) -> None:
+    script = {"*": [{"text": ["so far\nand on ", "never"], "hold": str(tmp_path / "hold"), "hold_after": 1}]}
+    with daemons.start(tmp_path, script=script) as daemon:
+        with _asking(daemon) as asking:
+            assert asking.stdout is not None
+            assert asking.stdout.readline() == "so far\n"
+            asking.send_signal(signal.SIGINT)
+            assert asking.stderr is not None
+            rest, said = asking.stdout.read(), asking.stderr.read()
+            assert (asking.wait(timeout=60), said) == (130, "error: interrupted; the run was stopped\n")
+            assert rest
+            assert "and on ".startswith(rest.removesuffix("\n"))
+        session_id = daemon.get("/v1/sessions")["sessions"][0]["session_id"]
+        entries = daemon.get(f"/v1/sessions/{session_id}/entries")["entries"]
+        (reply,) = [each["event"] for each in entries if each["kind"] == "model.replied"]
+        assert (reply["text"], reply["stop"]) == ("so far\nand on ", "interrupted")
+        assert "and on  (incomplete)" in palyra(daemon.home, "sessions", "show", session_id).stdout
+        assert "1 call is estimated" in palyra(daemon.home, "usage", "show", "--by", "run").stdout
+        with terminal(daemon.home, "chat", "--session", session_id, cwd=daemon.workspace) as chat:
+            chat.expect("and on")
+            chat.expect("(incomplete)")
+
+
+def test_a_reply_that_restarts_is_told_beside_the_pipe(tmp_path: Path) -> None:
+    fail = {"failure": "network", "message": "gone", "after": 1, "times": 1, "retry_after_ms": 1}
+    script = {"*": [{"text": ["The beginning of it, ", "and its end."], "fail": fail}]}
+    with daemons.start(tmp_path, script=script) as daemon:
+        done = palyra(daemon.home, "ask", "go", cwd=daemon.workspace)
+        assert done.returncode == 0
+        assert done.stdout == "The beginning of it, and its end.\n"
+        assert "gone" in done.stderr
+
+
+def test_final_prints_the_last_answer_alone(tmp_path: Path) -> None:
+    look = {"text": "I look.", "calls": [{"name": "fs.list", "arguments": {}}]}
+    with daemons.start(tmp_path, script={"*": [look, {"text": "Nothing."}]}) as daemon:
+        assert palyra(daemon.home, "ask", "go", cwd=daemon.workspace).stdout == "I look.\nNothing.\n"
+    with daemons.start(tmp_path / "b", script={"*": [look, {"text": "Nothing."}]}) as daemon:
+        assert palyra(daemon.home, "ask", "go", "--final", cwd=daemon.workspace).stdout == "Nothing.\n"
+
+
+def test_a_reader_that_leaves_does_not_end_the_run(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    script = {"*": [{"text": ["one\n", "two\n", "three"], "hold": str(hold), "hold_after": 1}]}
+    with daemons.start(tmp_path, script=script) as daemon, _asking(daemon) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "one\n"
+        asking.stdout.close()
+        hold.touch()
+        assert asking.wait(timeout=60) == 0
+        session_id = daemon.get("/v1/sessions")["sessions"][0]["session_id"]
+        assert daemon.get(f"/v1/sessions/{session_id}/runs")["runs"][0]["state"] == "done"

@@ -101,6 +101,7 @@ function Reply({ item }: { tick: number; item: ReplyItem }): VNode {
       )}
       <Markdown text={item.text} live={item.live} />
       {item.live && <p class="working" aria-hidden="true">{item.preparing ? "Preparing the next step" : ""}<i /><i /><i /></p>}
+      {item.incomplete && <div class="row"><Badge tone="warn" title="The reply was stopped or failed before it was complete">Incomplete</Badge></div>}
       {item.event && (
         <div class="row tools">
           <time title={when(item.time)}>{item.event.model}</time>

@@ -7,6 +7,7 @@ import type {
   AnyEvent,
   InputReceived,
   LiveEvent,
+  ModelFailed,
   ModelReplied,
   Session,
   ToolDecided,
@@ -42,6 +43,8 @@ export interface ReplyItem extends Base {
   /** The connection is new: what was heard before is told anew, from the beginning. */
   stale: boolean;
   event: ModelReplied | undefined;
+  /** It was broken off or failed: this is what was said until then. */
+  incomplete: boolean;
 }
 export interface ToolItem extends Base {
   kind: "tool";
@@ -169,7 +172,8 @@ export class Conversation {
       const reply = this.reply(event.run_id, event.turn);
       if (reply.event) return;
       if (event.whole || reply.stale) reply.text = reply.reasoning = "";
-      reply.stale = false;
+      reply.stale = reply.incomplete = false;
+      reply.live = true;
       reply.text += event.text ?? "";
       reply.reasoning += event.reasoning ?? "";
       if (event.call) reply.preparing = true;
@@ -232,7 +236,7 @@ export class Conversation {
         this.replied(entry, event, run);
         break;
       case "model.failed":
-        this.drop(`re${entry.run_id}/${event.turn}`);
+        this.broken(entry, event, run);
         if (event.will_retry) this.notice(entry, "warn", `The model did not answer (${event.message}); trying again.`);
         break;
       case "session.reset":
@@ -314,7 +318,23 @@ export class Conversation {
     const item = this.reply(entry.run_id ?? "", event.turn, entry);
     Object.assign(item, {
       text: event.text ?? "", reasoning: event.reasoning ?? "", live: false, stale: false, preparing: false,
-      event, seq: entry.seq, time: entry.time_ms,
+      event, seq: entry.seq, time: entry.time_ms, incomplete: event.stop === "interrupted",
+    });
+    this.dirty.add(item);
+  }
+
+  /** A failed call: what it had said stays until another try says something. */
+  private broken(entry: Entry, event: ModelFailed, run: RunView | undefined): void {
+    if (run) {
+      run.input += event.usage?.input_tokens ?? 0;
+      run.output += event.usage?.output_tokens ?? 0;
+      run.cost += event.cost_microusd ?? 0;
+    }
+    if (!event.text && !event.reasoning) return this.drop(`re${entry.run_id}/${event.turn}`);
+    const item = this.reply(entry.run_id ?? "", event.turn, entry);
+    Object.assign(item, {
+      text: event.text ?? "", reasoning: event.reasoning ?? "", live: false, stale: true, preparing: false,
+      seq: entry.seq, time: entry.time_ms, incomplete: true,
     });
     this.dirty.add(item);
   }
@@ -325,7 +345,7 @@ export class Conversation {
     if (found?.kind === "reply") return found;
     const made: ReplyItem = {
       key, seq: entry?.seq ?? this.cursor, time: entry?.time_ms ?? Date.now(), runId, tick: signal(0), gone: false,
-      kind: "reply", turn, text: "", reasoning: "", preparing: false, live: true, stale: false, event: undefined,
+      kind: "reply", turn, text: "", reasoning: "", preparing: false, live: true, stale: false, event: undefined, incomplete: false,
     };
     this.add(made);
     return made;

@@ -88,6 +88,7 @@ function Totals({ row }: { row: UsageRow }): VNode {
       <div class="tile"><strong>{cacheHits(row)} %</strong>of them from a cache</div>
       <div class="tile"><strong>{count(row.output_tokens)}</strong>tokens out</div>
       <div class="tile"><strong>{row.unpriced && row.unpriced === row.calls ? "unknown" : money(row.cost_microusd)}</strong>{row.unpriced ? `cost; the price of ${count(row.unpriced)} calls is not known` : "cost"}</div>
+      {!!row.estimated && <div class="tile" title="Broken off, or the provider reported no usage: Palyra counted the tokens itself"><strong>{count(row.estimated)}</strong>estimated calls</div>}
       <div class="tile"><strong>{lasting(row.first_delta_ms)}</strong>until the first word; {lasting(row.slowest_ms ?? 0)} the slowest call</div>
     </div>
   );

@@ -1,4 +1,4 @@
-"""`palyra ask`: one question, one answer. Standard output gets the answer and nothing else; everything else goes beside it."""
+"""`palyra ask`: one question, one answer. Standard output gets what the model says, as it says it, and nothing else."""
 
 import os
 import re
@@ -31,6 +31,7 @@ _SILENCE_S = 2.0
     type=click.Choice(["ask", "deny"]),
     help="What to do when the agent needs an approval.  [default: ask on a terminal, deny otherwise]",
 )
+@click.option("--final", is_flag=True, help="Print only the final answer, when the run has ended.")
 def ask(
     state: State,
     text: tuple[str, ...],
@@ -39,6 +40,7 @@ def ask(
     files: tuple[str, ...],
     workspace: str,
     approve: str | None,
+    final: bool,
 ) -> int:
     question = _question(" ".join(text))
     if model:
@@ -55,7 +57,7 @@ def ask(
     approve = approve or ("ask" if _has_terminal() else "deny")
     if session.workspace and (waiting := notes.hint(state.api, session.session_id)):
         state.out.note(waiting)
-    asking = Asking(state, session, approve)
+    asking = Asking(state, session, approve, final=final)
     try:
         return asking.run(question, model, files)
     except KeyboardInterrupt:

@@ -1,5 +1,10 @@
-"""One run from its question to its end. On a terminal its words appear as they come; elsewhere only the answer is printed."""
+"""One run from its question to its end. Its words appear as they come, on a terminal and in a pipe.
 
+A pipe gets the model's own text and nothing else: no colours, no line breaks of ours but one behind each reply. Everything else is
+said beside it, on standard error.
+"""
+
+import os
 import signal
 import sys
 import time
@@ -42,7 +47,8 @@ _LOOK_S = 0.05
 
 
 class Asking:
-    def __init__(self, state: State, session: Session, approve: str) -> None:
+    def __init__(self, state: State, session: Session, approve: str, *, final: bool = False) -> None:
+        """`final`: print the final answer alone, when the run has ended."""
         self._state = state
         self._session = session
         self._approve = approve
@@ -57,9 +63,11 @@ class Asking:
         self._changed = self._denied = 0
         self._undoable = False
         out = state.out
-        self._live = out.is_terminal and not out.as_json
+        self._streams = not out.as_json and not final
+        # Whether a person reads along: then lines are wrapped and Markdown is drawn.
+        self._live = out.is_terminal and self._streams
         self._prose = Prose(out.style, lambda: out.width, markdown=out.color)
-        self._reply = ReplyText(self._stream, self._note)
+        self._reply = ReplyText(self._stream, self._restarted)
         self._midway = False
         self._streamed = ""
         self._attachments: list[dict[str, str]] = []
@@ -84,7 +92,7 @@ class Asking:
                 lost = item.state == "lost"
                 if not lost:
                     self._connected(question, model)
-            elif isinstance(item, ModelDelta) and item.run_id == self._run_id and item.text and self._live:
+            elif isinstance(item, ModelDelta) and item.run_id == self._run_id and item.text and self._streams:
                 (self._reply.so_far if item.whole else self._reply.piece)(item.run_id, item.turn, item.text)
             elif isinstance(item, Entry) and item.run_id == self._run_id:
                 code = self._follow(item)
@@ -113,7 +121,8 @@ class Asking:
         )
 
     def cancel(self) -> None:
-        """Stop the run, also if the question is still on its way and overtaken by this."""
+        """Stop the run, also if the question is still on its way and overtaken by this. What it has said is printed by now."""
+        self._end_line()
         deadline = time.monotonic() + _ON_ITS_WAY_S
         while self._submitted:
             try:
@@ -163,7 +172,7 @@ class Asking:
             self._say(line)
 
     def _replied(self, entry: Entry, event: ModelReplied) -> None:
-        if self._live:
+        if self._streams:
             self._reply.finished(entry.run_id, event.turn, event.text)
             self._streamed = event.text
             self._end_line()
@@ -209,11 +218,8 @@ class Asking:
             self._state.out.json(shown | ({"denied": self._denied} if self._denied else {}))
         elif state != "done":
             self._say(self._style(f"error: {state}: {clean(message)}", "red"))
-        elif not self._live:
-            sys.stdout.write(text + "\n")
-        elif text != self._streamed:
-            sys.stdout.write(self._prose.whole(text) + "\n")
-        sys.stdout.flush()
+        elif not self._streams or text != self._streamed:
+            self._print((self._prose.whole(text) if self._live else text) + "\n")
         self._advise(refused=refused)
         return code
 
@@ -230,27 +236,38 @@ class Asking:
     # --- printing -------------------------------------------------------------------------------------------------------
 
     def _stream(self, text: str) -> None:
-        shown = self._prose.feed(text)
+        shown = self._prose.feed(text) if self._live else text
         if shown:
-            sys.stdout.write(shown)
-            sys.stdout.flush()
+            self._print(shown)
             self._midway = not shown.endswith("\n")
 
+    def _print(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader left, as `head` does. The run goes on: it was asked to do something, not only to say it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
     def _end_line(self) -> None:
-        """Nothing may stand in the middle of a line of the answer."""
-        if not self._live:
-            return
-        rest = self._prose.end()
+        """End the line that the reply is at."""
+        rest = self._prose.end() if self._live else ""
         self._midway = not rest.endswith("\n") if rest else self._midway
-        sys.stdout.write(rest + ("\n" if self._midway else ""))
-        sys.stdout.flush()
+        if rest or self._midway:
+            self._print(rest + ("\n" if self._midway else ""))
         self._midway = False
+
+    def _restarted(self, text: str) -> None:
+        self._end_line()
+        self._note(text)
 
     def _note(self, text: str) -> None:
         self._say(self._style(text, "dim"))
 
     def _say(self, text: str) -> None:
-        self._end_line()
+        if self._live:
+            # Nothing may stand in the middle of a line of the answer. A pipe does not see this.
+            self._end_line()
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 

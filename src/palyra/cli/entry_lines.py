@@ -169,8 +169,9 @@ def summary(entry: Entry, width: int = 0) -> str:
         case ModelReplied() as reply:
             calls = ", ".join(f"{call.tool} {words.about(call.arguments, 40)}".rstrip() for call in reply.calls)
             said = " → ".join(filter(None, (reply.text, calls)))
-        case ModelFailed(failure=failure, message=message):
-            said = f"{failure}: {message}"
+            said = f"(incomplete) {said}" if reply.stop == "interrupted" else said
+        case ModelFailed(failure=failure, message=message, text=text):
+            said = f"{failure}: {message}" + (f" (incomplete) {text}" if text else "")
         case ToolProposed(tool=tool, arguments=arguments):
             said = f"{tool} {words.about(arguments)}"
         case ToolDecided() as decided:

@@ -6,7 +6,7 @@ is said twice; where they cannot be brought together the whole reply is shown ag
 
 from collections.abc import Callable
 
-BEGINS_AGAIN = "(the reply began anew)"
+BEGINS_AGAIN = "(reply restarted)"
 
 
 class ReplyText:

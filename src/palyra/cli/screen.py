@@ -108,6 +108,9 @@ class Screen:
                 return entry_lines.said_lines(self._style, entry_lines.said(event), self.terminal.out.width, "dim")
             case RunCompleted(text=text) if text:
                 return self._prose("dim").whole(text).rstrip("\n").split("\n")
+            case ModelReplied(stop="interrupted", text=text) | ModelFailed(will_retry=False, text=text) if text:
+                # What was shown of it before it was broken off: it has no end that would be shown instead.
+                return [*self._prose("dim").whole(text).rstrip("\n").split("\n"), self._style("(incomplete)", "yellow")]
             case RunFailed() | RunCancelled() | SessionReset() | SessionBranched() | SessionRestored() | ToolUndone():
                 return self._ends(event)
             case SessionCompacted() | SessionUncompacted():

@@ -7,7 +7,16 @@ from palyra.cli.calls import Calls
 from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.domain.events import InputReceived, RunCancelled, RunCompleted, RunFailed, ToolFinished, ToolUndone
+from palyra.domain.events import (
+    InputReceived,
+    ModelFailed,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolFinished,
+    ToolUndone,
+)
 from palyra.journal.children import Agent
 from palyra.journal.sessions import Session
 
@@ -53,6 +62,8 @@ def show(state: State, session_id: str, limit: int) -> None:
                 state.out.line(style("> ", "bold", "blue") + clean(text))
             case RunCompleted(text=text):
                 state.out.line(clean(text))
+            case ModelReplied(stop="interrupted", text=text) | ModelFailed(will_retry=False, text=text) if text:
+                state.out.line(f"{clean(text)} {style('(incomplete)', 'yellow')}")
             case ToolFinished():
                 for line in calls.lines(style, event):
                     state.out.line(line)

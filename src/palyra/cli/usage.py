@@ -45,6 +45,9 @@ def show(state: State, by: str, since: str, session_id: str, everybody: bool, pl
     _table(state, by, found.usage)
     if found.total.unpriced:
         state.out.line(f"{words.counted(found.total.unpriced, 'call has', 'calls have')} no known price: put it into prices.toml")
+    if found.total.estimated:
+        counted = words.counted(found.total.estimated, "call is", "calls are")
+        state.out.line(f"{counted} estimated: broken off, or the provider reported no usage")
 
 
 def _table(state: State, by: str, rows: Sequence[UsageRow]) -> None:

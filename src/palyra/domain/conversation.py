@@ -21,6 +21,7 @@ from palyra.domain.events import (
     Call,
     InputAssembled,
     InputReceived,
+    ModelFailed,
     ModelReplied,
     Point,
     RoutePlanned,
@@ -163,6 +164,8 @@ class RunProgress:
     tokens: int = 0
     agent_tokens: int = 0
     agent_microusd: int = 0
+    # What was shown of a reply that failed, unless a whole one has come since.
+    partial: ModelFailed | None = None
     # What the calling program wants, and how many turns there had been when it said so.
     wanted: Wanted | None = None
     wanted_at: int = 0
@@ -311,6 +314,11 @@ class Conversation:
                     self.turns = window(self.turns, event.from_seq + offset)
             case ModelReplied():
                 self._reply(run, seq, event)
+            case ModelFailed():
+                run.cost_microusd += event.cost_microusd
+                run.tokens += event.usage.input_tokens + event.usage.output_tokens
+                if event.text:
+                    run.partial = event
             case (
                 ToolProposed()
                 | ToolDecided()
@@ -324,8 +332,11 @@ class Conversation:
             case ToolHandedOver():
                 for call in run.last.calls if run.last else ():
                     call.handed_over = call.handed_over or call.call.id in event.calls
-            case RunCompleted() | RunFailed() | RunCancelled():
+            case RunCompleted():
                 self._end(run, seq)
+            case RunFailed() | RunCancelled():
+                self._end(run, seq)
+                self._cut_off(run, seq, stopped=isinstance(event, RunCancelled))
             case AnswerRefused(problem=problem):
                 run.refused = problem
                 run.refusals += 1
@@ -352,6 +363,7 @@ class Conversation:
         if run.last and run.last.reply.stop == "length" and not run.last.calls:
             run.continued = True
         run.refused = ""
+        run.partial = run.partial if event.stop == "interrupted" and not event.text else None
         run.last = turn
         run.turns += 1
         run.calls += len(event.calls)
@@ -405,6 +417,27 @@ class Conversation:
             # What a person said stays said, even if the model never answered it.
             self._join_inputs(run, seq, seq)
         del self.runs[run.run_id]
+
+    def _cut_off(self, run: RunProgress, seq: int, *, stopped: bool) -> None:
+        """What was shown of a reply that never came to its end stays said, and the model is told that it was cut off."""
+        failed, last = run.partial, run.last
+        if failed is not None:
+            reply = ModelReplied(
+                turn=failed.turn,
+                provider=failed.provider,
+                model=failed.model,
+                text=failed.text,
+                reasoning=failed.reasoning,
+                stop="interrupted",
+            )
+            self.turns.append(ModelTurn(seq, run.run_id, run.accepted_seq, reply, []))
+        # One that input had interrupted is followed by that input, which says what to do instead.
+        elif (
+            last is None or last.reply.stop != "interrupted" or not last.reply.text or not self.turns or self.turns[-1] is not last
+        ):
+            return
+        who = "the user stopped it" if stopped else "it could not be finished"
+        self.notes.append(f"Your last reply is incomplete: {who}.")
 
     def find_call(self, call_id: str) -> tuple[ModelTurn, CallProgress] | None:
         for turn in reversed(self.turns):

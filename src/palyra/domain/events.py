@@ -417,6 +417,8 @@ class RoutePlanned(Event, frozen=True, kw_only=True, tag="route.planned"):
 
 
 class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied"):
+    """A reply. With `stop` `interrupted` it is incomplete: a person's input, a cancel, STOP or the time budget broke it off."""
+
     turn: int
     provider: str
     model: str
@@ -437,6 +439,11 @@ class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied"):
 
 
 class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
+    """A model call that gave no reply. If the provider may bill it, `usage` is our own count of what was sent and received.
+
+    `text` and `reasoning` are what was shown of the reply before it failed.
+    """
+
     turn: int
     provider: str
     model: str
@@ -445,6 +452,20 @@ class ModelFailed(Event, frozen=True, kw_only=True, tag="model.failed"):
     will_retry: bool
     attempt: int = 1
     wait_ms: int = 0
+    text: str = ""
+    reasoning: str = ""
+    usage: Usage = Usage()
+    cost_microusd: int = 0
+    priced: Priced = ""
+    task: TaskClass = "interactive"
+    estimated: bool = False
+    first_delta_ms: int = 0
+    duration_ms: int = 0
+
+    @property
+    def billed(self) -> bool:
+        """Whether it counts as a call that was made: nothing was used by one that the provider refused."""
+        return bool(self.usage.input_tokens or self.usage.output_tokens)
 
 
 class ModelUsed(Event, frozen=True, kw_only=True, tag="model.used"):

@@ -6,7 +6,9 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 StopReason = Literal["end", "tool_calls", "length", "content_filter", "interrupted"]
-Channel = Literal["text", "reasoning", "call"]
+# `arguments` and `usage` come only from a reply that breaks off: the arguments of its calls so far, and what the provider has said
+# so far about the tokens, as JSON of `Usage`.
+Channel = Literal["text", "reasoning", "call", "arguments", "usage"]
 # How a provider hands over a piece of a reply while it streams. Called on the event loop; must not block.
 Emit = Callable[[Channel, str], None]
 
@@ -128,14 +130,20 @@ FailureClass = Literal[
     "network",
     "timeout",
     "bad_request",
+    # The daemon ended while the reply was on its way.
+    "interrupted",
 ]
 
 
 class ModelFailure(Exception):
-    """A provider call that gave no reply. Raised by adapters, translated once by the model turn."""
+    """A provider call that gave no reply. Raised by adapters, translated once by the model turn.
 
-    def __init__(self, failure: FailureClass, message: str, *, retry_after_ms: int | None = None) -> None:
+    `sent`: the request has left and the provider did not refuse it, so it may be billed. A status other than 2xx is a refusal.
+    """
+
+    def __init__(self, failure: FailureClass, message: str, *, retry_after_ms: int | None = None, sent: bool = False) -> None:
         super().__init__(f"{failure}: {message}")
         self.failure = failure
         self.message = message
         self.retry_after_ms = retry_after_ms
+        self.sent = sent

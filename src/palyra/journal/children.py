@@ -14,6 +14,7 @@ from palyra.domain.events import (
     AgentAnswered,
     AgentAsked,
     AgentEnd,
+    ModelFailed,
     ModelReplied,
     RunCancelled,
     RunCompleted,
@@ -158,7 +159,7 @@ def ending(tx: Tx, child: Child) -> Ending | None:
         if state not in run_state.TERMINAL:
             state = run_state.advance(state, kind)
             before, last = time_ms, seq
-        if kind in ("model.replied", "tool.finished", *_ENDS):
+        if kind in ("model.replied", "model.failed", "tool.finished", *_ENDS):
             event = events.decode(body)
             _count(used, event)
             if isinstance(event, RunCompleted | RunFailed | RunCancelled):
@@ -173,14 +174,20 @@ def _count(used: dict[str, int], event: events.AnyEvent) -> None:
         case ModelReplied():
             used["turns"] += 1
             used["calls"] += len(event.calls)
-            used["input_tokens"] += event.usage.input_tokens
-            used["output_tokens"] += event.usage.output_tokens
-            used["cost_microusd"] += event.cost_microusd
+            _spend(used, event)
+        case ModelFailed():
+            _spend(used, event)
         case ToolFinished(agent=AgentEnd() as below):
             for name in used:
                 used[name] += getattr(below, name)
         case _:
             pass
+
+
+def _spend(used: dict[str, int], event: ModelReplied | ModelFailed) -> None:
+    used["input_tokens"] += event.usage.input_tokens
+    used["output_tokens"] += event.usage.output_tokens
+    used["cost_microusd"] += event.cost_microusd
 
 
 def unfinished_calls(tx: Tx, run_ids: Sequence[str]) -> dict[str, list[CallId]]:

@@ -30,7 +30,7 @@ HEADS = Into(
 USAGE = Into(
     "usage",
     ("position", "time_ms", "session_id", "run_id", "principal", "provider", "model", "input_tokens", "output_tokens",
-     "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "task", "unpriced"),
+     "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "task", "unpriced", "estimated"),
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from palyra.domain import events
-from palyra.domain.events import ModelFailed, ModelReplied, RoutePlanned
+from palyra.domain.events import InputAssembled, ModelFailed, ModelReplied, RoutePlanned, TaskClass
 from palyra.journal.database import Tx
 
 
@@ -65,3 +65,31 @@ def _asked(seq: int, time_ms: int, event: ModelReplied | ModelFailed) -> AskedMo
         priced=event.priced,
         duration_ms=event.duration_ms,
     )
+
+
+class UnderWay(Struct, frozen=True):
+    """A model call that has no outcome on the tape; `tokens` is our own count of what was sent."""
+
+    turn: int
+    tokens: int
+    provider: str
+    model: str
+    task: TaskClass
+
+
+def under_way(tx: Tx, run_id: str) -> UnderWay | None:
+    """The model call of a run that was begun and has neither reply nor failure."""
+    asked = _newest(tx, run_id, "('input.assembled', 'model.replied', 'model.failed')")
+    planned = _newest(tx, run_id, "('route.planned')") if isinstance(asked, InputAssembled) else None
+    if not isinstance(asked, InputAssembled) or not isinstance(planned, RoutePlanned):
+        return None
+    return UnderWay(asked.turn, asked.tokens, planned.provider, planned.model, planned.task)
+
+
+def _newest(tx: Tx, run_id: str, kinds: str) -> events.AnyEvent | None:
+    row = tx.one(
+        f"""SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind IN {kinds}
+        ORDER BY seq DESC LIMIT 1""",
+        run_id=run_id,
+    )
+    return events.decode(row[0]) if row is not None else None

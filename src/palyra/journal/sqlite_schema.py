@@ -794,4 +794,9 @@ MIGRATIONS = (
             ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        22,
+        "which model calls were counted by us, because no provider said what they used",
+        ("ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0",),
+    ),
 )

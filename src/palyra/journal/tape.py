@@ -164,6 +164,8 @@ def _project(tx: Tx, held: Held, entry: Appended, principal: str) -> None:
     match event:
         case ModelReplied() | events.ModelUsed():
             held.usage.append(_bill(entry, principal, event, event.first_delta_ms, event.task))
+        case events.ModelFailed() if event.billed:
+            held.usage.append(_bill(entry, principal, event, event.first_delta_ms, event.task))
         case events.InputAssembled() if event.from_seq is not None:
             # The next fold begins where the window does, unless that is behind a summary that it must not lose.
             tx.run(
@@ -189,7 +191,7 @@ def _project(tx: Tx, held: Held, entry: Appended, principal: str) -> None:
 def _bill(
     entry: Appended,
     principal: str,
-    event: ModelReplied | events.ModelUsed | events.SessionCompacted,
+    event: ModelReplied | events.ModelFailed | events.ModelUsed | events.SessionCompacted,
     first_delta_ms: int,
     task: str,
 ) -> tuple[Any, ...]:
@@ -199,6 +201,7 @@ def _bill(
     return (
         entry.position, entry.time_ms, entry.tape, entry.run_id, principal, event.provider, event.model, used.input_tokens,
         used.output_tokens, used.cached_tokens, event.cost_microusd, event.duration_ms, first_delta_ms, task, unpriced,
+        event.estimated,
     )  # fmt: skip
 
 

@@ -26,14 +26,15 @@ _JOINED: frozenset[GroupBy] = frozenset({"schedule", "origin"})
 _SUMS = """count(*), coalesce(sum(u.input_tokens), 0), coalesce(sum(u.output_tokens), 0), coalesce(sum(u.cached_tokens), 0),
     coalesce(sum(u.cost_microusd), 0), CAST(coalesce(avg(u.duration_ms), 0) AS INTEGER),
     CAST(coalesce(avg(u.first_delta_ms), 0) AS INTEGER), coalesce(sum(u.unpriced), 0), coalesce(max(u.duration_ms), 0),
-    coalesce(min(u.time_ms), 0), coalesce(max(u.time_ms), 0)"""
+    coalesce(min(u.time_ms), 0), coalesce(max(u.time_ms), 0), coalesce(sum(u.estimated), 0)"""
 
 
 class UsageRow(Struct, frozen=True):
     """`group` is what was grouped by: an id, `provider/model`, a name; hours and days as their number since 1970, months as
     `2026-11`, all UTC. `duration_ms` and `first_delta_ms` (until the first word) are means per call, `slowest_ms` is the longest.
 
-    `unpriced` calls have no known cost: `cost_microusd` is of the others.
+    `unpriced` calls have no known cost: `cost_microusd` is of the others. `estimated` calls are counted by us, because the provider
+    did not say what they used: most of them were broken off.
     """
 
     group: str
@@ -49,6 +50,7 @@ class UsageRow(Struct, frozen=True):
     # When the first and the last call of the group ended.
     from_ms: int = 0
     until_ms: int = 0
+    estimated: int = 0
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -120,6 +122,7 @@ def _together(name: str, rows: list[UsageRow]) -> UsageRow:
         slowest_ms=max(row.slowest_ms for row in rows),
         from_ms=min(row.from_ms for row in rows),
         until_ms=max(row.until_ms for row in rows),
+        estimated=sum(row.estimated for row in rows),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.messages import Emit, ModelCall, Reply, StopReason
+from palyra.domain.messages import Emit, ModelCall, Reply, StopReason, Usage
 from palyra.models import exchange, failures, wire
 from palyra.models.http import Endpoint
 from palyra.models.usage import anthropic_usage
@@ -167,6 +167,10 @@ class MessagesParser:
         """Later counts replace earlier ones; a null does not."""
         if usage:
             self._usage.update({key: value for key, value in usage.items() if value is not None})
+
+    def so_far(self) -> tuple[Usage, str]:
+        written = "".join(piece for block in self._blocks if block.kind == "tool_use" for piece in block.pieces)
+        return anthropic_usage(self._usage), written
 
     def reply(self) -> Reply:
         stop = _STOPS.get(self._stop, "end")

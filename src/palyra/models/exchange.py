@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from palyra.domain.messages import ModelFailure, Reply
+from palyra.domain.messages import ModelFailure, Reply, Usage
 from palyra.models import failures
 from palyra.models.http import Answer, Endpoint, HttpClient, sendable
 from palyra.models.sse import EventTooLarge, Splitter
@@ -38,6 +38,9 @@ class Parser(Protocol):
         """An answer that was not streamed."""
 
     def reply(self) -> Reply: ...
+
+    def so_far(self) -> tuple[Usage, str]:
+        """Of a reply that breaks off: what the provider said about tokens, and the arguments of its calls as far as they came."""
 
 
 class Refused(Exception):

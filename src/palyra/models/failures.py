@@ -124,11 +124,13 @@ def of_event(endpoint: Endpoint, error: Any) -> ModelFailure:
 
 
 def broken(endpoint: Endpoint, what: str) -> ModelFailure:
-    return ModelFailure("malformed", f"{endpoint.name} sent an answer that cannot be read ({what}); try again or another model")
+    return ModelFailure(
+        "malformed", f"{endpoint.name} sent an answer that cannot be read ({what}); try again or another model", sent=True
+    )
 
 
 def cut(endpoint: Endpoint) -> ModelFailure:
-    return ModelFailure("network", f"{endpoint.name} ended the stream before the reply was complete; try again")
+    return ModelFailure("network", f"{endpoint.name} ended the stream before the reply was complete; try again", sent=True)
 
 
 def classify(status: int, words: str, *, retry_known: bool = False) -> FailureClass:
@@ -293,5 +295,5 @@ def _advice(endpoint: Endpoint, failure: FailureClass, status: int) -> str:
             return f"{name} could not read its own model's answer{shown}; try again or another model"
         case "timeout":
             return f"{name} took too long{shown}; try again or another provider"
-        case "network" | "bad_request":
+        case "network" | "bad_request" | "interrupted":
             return f"{name} refused the request{shown}; check the model name and providers.{name}.base_url"

@@ -89,7 +89,7 @@ class Answer:
         try:
             data = await self._response.content.readany()
         except self._broken as error:
-            raise unreachable(self._endpoint, error) from error
+            raise unreachable(self._endpoint, error, sent=True) from error
         self._heard = self._loop.time()
         return data
 
@@ -128,7 +128,9 @@ class Answer:
             self._timer = self._loop.call_at(due, self._check)
             return
         self._response.content.set_exception(
-            ModelFailure("timeout", f"{self._endpoint.name} sent nothing for {self._idle_s:g} s; try again or another provider")
+            ModelFailure(
+                "timeout", f"{self._endpoint.name} sent nothing for {self._idle_s:g} s; try again or another provider", sent=True
+            )
         )
 
 
@@ -163,13 +165,15 @@ class HttpClient:
         except ModelFailure:
             raise
         except TimeoutError as error:
-            raise ModelFailure("timeout", f"{endpoint.name} did not answer in time; try again or another provider") from error
+            sent = not isinstance(error, aiohttp.ConnectionTimeoutError)
+            message = f"{endpoint.name} did not answer in time; try again or another provider"
+            raise ModelFailure("timeout", message, sent=sent) from error
         except aiohttp.InvalidURL as error:
             raise ModelFailure(
                 "bad_request", f"{endpoint.name} has an invalid address; check providers.{endpoint.name}.base_url"
             ) from error
         except broken as error:
-            raise unreachable(endpoint, error) from error
+            raise unreachable(endpoint, error, sent=not isinstance(error, aiohttp.ClientConnectorError)) from error
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -192,9 +196,9 @@ class HttpClient:
         return self._session
 
 
-def unreachable(endpoint: Endpoint, error: BaseException) -> ModelFailure:
+def unreachable(endpoint: Endpoint, error: BaseException, *, sent: bool) -> ModelFailure:
     reason = endpoint.without_secrets(str(error) or type(error).__name__)[:200]
-    return ModelFailure("network", f"{endpoint.name} cannot be reached or broke off: {reason}")
+    return ModelFailure("network", f"{endpoint.name} cannot be reached or broke off: {reason}", sent=sent)
 
 
 def sendable(secret: str) -> bool:

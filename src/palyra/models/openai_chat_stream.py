@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.messages import Emit, ModelCall, Native, Reply, StopReason
+from palyra.domain.messages import Emit, ModelCall, Native, Reply, StopReason, Usage
 from palyra.models import exchange, failures, wire
 from palyra.models.http import Endpoint
 from palyra.models.usage import chat_usage
@@ -289,6 +289,9 @@ class ChatParser:
         usage = chunk.usage or (chunk.x_groq or {}).get("usage")
         if isinstance(usage, dict) and any(isinstance(value, int | float) for value in usage.values()):
             self._usage = usage
+
+    def so_far(self) -> tuple[Usage, str]:
+        return chat_usage(self._usage), "".join(piece for slot in self._slots for piece in slot.arguments)
 
     def reply(self) -> Reply:
         slots = [slot for slot in self._slots if not slot.foreign and (slot.name or slot.arguments)]

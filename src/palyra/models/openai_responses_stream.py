@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.messages import Emit, ModelCall, Reply, StopReason
+from palyra.domain.messages import Emit, ModelCall, Reply, StopReason, Usage
 from palyra.models import exchange, failures, wire
 from palyra.models.http import Endpoint
 from palyra.models.usage import responses_usage
@@ -41,6 +41,7 @@ class ResponsesParser:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._items: dict[int, dict[str, Any]] = {}
+        self._arguments: list[str] = []
         self._response: dict[str, Any] = {}
         self.complete = False
 
@@ -70,7 +71,10 @@ class ResponsesParser:
     def _outline(self, event: _Event) -> bool:
         """The response around the items."""
         kind = event.type
-        if kind == "response.reasoning_summary_part.added":
+        if kind == "response.function_call_arguments.delta":
+            if isinstance(event.delta, str):
+                self._arguments.append(event.delta)
+        elif kind == "response.reasoning_summary_part.added":
             if event.summary_index and self._reasoning:
                 self._think("\n\n")
         elif kind in _ENDS:
@@ -100,6 +104,9 @@ class ResponsesParser:
     def _think(self, text: str) -> None:
         self._emit("reasoning", text)
         self._reasoning.append(text)
+
+    def so_far(self) -> tuple[Usage, str]:
+        return Usage(), "".join(self._arguments)
 
     def reply(self) -> Reply:
         items = self._output()

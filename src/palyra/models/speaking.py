@@ -1,12 +1,13 @@
 """What providers of every dialect do alike: build a request, send it, and leave out what a server refuses."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
-from palyra.domain.messages import Emit, ModelRequest, Reply, ToolSchema
+from palyra.domain.messages import Emit, ModelFailure, ModelRequest, Reply, ToolSchema
 from palyra.models import exchange
 from palyra.models.exchange import Adapting, Parser
 from palyra.models.http import Endpoint, HttpClient
@@ -49,7 +50,11 @@ class Speaking(ABC):
 
         async def send(body: bytes) -> Reply:
             parser = self.parser(names, emit, self._endpoint, self._dialect)
-            return await exchange.ask(self._http, self._endpoint, self._path, self._headers, body, parser)
+            try:
+                return await exchange.ask(self._http, self._endpoint, self._path, self._headers, body, parser)
+            except (ModelFailure, asyncio.CancelledError):
+                _tell_so_far(parser, emit)
+                raise
 
         return await self._adapting.ask(request.model, build, send)
 
@@ -69,3 +74,12 @@ def bearer(endpoint: Endpoint) -> dict[str, str]:
 
 def takes_cache_key(endpoint: Endpoint) -> bool:
     return endpoint.send_cache_key or endpoint.host == OPENAI_HOST
+
+
+def _tell_so_far(parser: Parser, emit: Emit) -> None:
+    """What a reply that breaks off has used beside what was shown of it."""
+    usage, arguments = parser.so_far()
+    if arguments:
+        emit("arguments", arguments)
+    if usage.input_tokens:
+        emit("usage", msgspec.json.encode(usage).decode())

@@ -1,7 +1,7 @@
 """What was spent and what is reserved, by account, in memory. What was spent is always what the journal's usage says, to the token.
 
 An account is read from the journal when it is first needed, and from then on grows with every commit. A reservation is in memory
-only: it cannot outlive the process that holds it, and what a call really used is on the tape or nowhere.
+only. If the process dies with it, the next one finds on the tape what was sent and never answered, and counts that as spent.
 """
 
 import asyncio

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from palyra.domain.budgets import Key, Limit, Spender, Terms, amount, check, described, key_of, period_end, period_name
 from palyra.domain.errors import Conflict, NotFound, PalyraError
-from palyra.domain.events import BudgetAsked, ModelReplied, ModelUsed, SessionCompacted
+from palyra.domain.events import BudgetAsked, ModelFailed, ModelReplied, ModelUsed, SessionCompacted
 from palyra.journal import budgets as stored
 from palyra.journal.database import Appended, Database
 from palyra.journal.usage import Spent
@@ -35,7 +35,8 @@ _MOST_ERROR = 4.0
 _MOST_TOLD = 10_000
 # Those that were asked for longest ago are forgotten first: their calls have long been settled.
 _MOST_SPENDERS = 4_096
-_BILLED = (ModelReplied, ModelUsed, SessionCompacted)
+_BILLED = (ModelReplied, ModelFailed, ModelUsed, SessionCompacted)
+_ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 
 class BudgetSpent(PalyraError):
@@ -222,8 +223,11 @@ class Budgets:
         for entry in appended:
             if isinstance(entry.event, _BILLED):
                 self._settle(entry, entry.event)
+            if entry.kind in _ENDS:
+                # Of a call that was broken off: what it used was on the tape before this.
+                self.release(entry.run_id)
 
-    def _settle(self, entry: Appended, event: ModelReplied | ModelUsed | SessionCompacted) -> None:
+    def _settle(self, entry: Appended, event: ModelReplied | ModelFailed | ModelUsed | SessionCompacted) -> None:
         used = event.usage
         new = Spent(used.input_tokens + used.output_tokens, event.cost_microusd, entry.position)
         spender = self._spenders.get(entry.run_id) if entry.run_id else None

@@ -25,7 +25,7 @@ from palyra.runtime import insisting
 from palyra.runtime.live import LiveSession, LiveSessions
 from palyra.runtime.measure import text_of
 from palyra.runtime.routing import Models, Target
-from palyra.runtime.summarising import Summariser
+from palyra.runtime.summarising import Summariser, Written
 from palyra.runtime.working import Interrupted, Working
 
 DEFAULT_SHARE = 0.6
@@ -256,21 +256,17 @@ class Compacting:
     ) -> SessionCompacted:
         """The same, in the words of a model, if those will do. What it cost is said either way."""
         required = condensing.constraints(event.points)
-        writing = self._summariser.write(material, required, most, _spender(live), event.label)
+
+        def broken_off(so_far: Written | str) -> None:
+            if isinstance(so_far, Written):
+                insisting.soon(self._db, self._using(live, _paid(event, so_far)), "what a summary cost")
+
+        writing = self._summariser.write(material, required, most, _spender(live), event.label, broken_off)
         written = await (run.interruptible(writing) if run is not None else writing)
         if isinstance(written, str):
             return replace(event, fallback=written)
-        bill, after = written.bill, estimate.tokens(written.text)
-        event = replace(
-            event,
-            provider=written.provider,
-            model=written.model,
-            usage=bill.usage,
-            cost_microusd=bill.microusd,
-            priced=bill.priced,
-            estimated=bill.estimated,
-            duration_ms=written.duration_ms,
-        )
+        after = estimate.tokens(written.text)
+        event = _paid(event, written)
         if written.why_not:
             return replace(event, fallback=written.why_not)
         if not compaction.is_smaller(event.tokens_before, after):
@@ -279,8 +275,10 @@ class Compacting:
 
     async def _paid_for_nothing(self, live: LiveSession, event: SessionCompacted) -> None:
         """A model was asked, and the compaction is not made: what was used counts all the same."""
-        if not event.provider:
-            return
+        if event.provider:
+            await insisting.insist(self._db, self._using(live, event), "what a summary cost")
+
+    def _using(self, live: LiveSession, event: SessionCompacted) -> Callable[[Tx], list[Appended]]:
         used = ModelUsed(
             provider=event.provider,
             model=event.model,
@@ -293,9 +291,7 @@ class Compacting:
             duration_ms=event.duration_ms,
         )
         session = live.session
-        await insisting.insist(
-            self._db, lambda tx: tape.append(tx, session.session_id, session.owner, [used]), "what a summary cost"
-        )
+        return lambda tx: tape.append(tx, session.session_id, session.owner, [used])
 
     async def _apply(self, live: LiveSession, draft: _Draft) -> Appended | None:
         session_id, owner = live.session.session_id, live.session.owner
@@ -313,6 +309,20 @@ class Compacting:
             if self._keep is not None:
                 await self._keep(live, applied)
         return applied
+
+
+def _paid(event: SessionCompacted, written: Written) -> SessionCompacted:
+    bill = written.bill
+    return replace(
+        event,
+        provider=written.provider,
+        model=written.model,
+        usage=bill.usage,
+        cost_microusd=bill.microusd,
+        priced=bill.priced,
+        estimated=bill.estimated,
+        duration_ms=written.duration_ms,
+    )
 
 
 def _spender(live: LiveSession) -> Spender:

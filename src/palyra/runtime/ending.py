@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from palyra.domain import run_state
+from palyra.domain.conversation import RunProgress
 from palyra.domain.events import AnyEvent, ApprovalResolved, RunCancelled, RunFailed, ToolFinished
 from palyra.domain.ids import ApprovalId, CallId
+from palyra.domain.tools import Outcome
 from palyra.journal import approvals, children, runs, tape
 from palyra.journal.database import Tx
 from palyra.journal.runs import RunRow
@@ -61,3 +63,10 @@ def _withdrawn(approval_id: ApprovalId, call_id: CallId) -> ApprovalResolved:
 
 def _cut_short(call_id: CallId) -> ToolFinished:
     return ToolFinished(call_id=call_id, outcome="cancelled", text=_CUT_SHORT, size=len(_CUT_SHORT))
+
+
+def unfinished_calls(progress: RunProgress, outcome: Outcome, text: str) -> list[ToolFinished]:
+    """The results of the calls that a run had begun when it was ended."""
+    calls = progress.last.calls if progress.last else []
+    begun = [call for call in calls if call.started and not call.finished]
+    return [ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text)) for call in begun]

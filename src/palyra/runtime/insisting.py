@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from palyra.domain.errors import Unavailable
+from palyra.domain.errors import PalyraError, Unavailable
 from palyra.journal.database import Database, Tx
 
 T = TypeVar("T")
@@ -17,15 +17,32 @@ T = TypeVar("T")
 log = logging.getLogger("palyra.journal")
 # Nothing tells that there is room again.
 RETRY_S = 5.0
+# Tasks that nobody waits for: the event loop alone would forget them.
+_holding: set[asyncio.Task[None]] = set()
 
 
-async def insist(db: Database, step: Callable[[Tx], T], what: str) -> T:
-    """Hand a step over until the store takes it."""
+async def insist(db: Database, step: Callable[[Tx], T], what: str, handed_over: "asyncio.Future[T] | None" = None) -> T:
+    """Hand a step over until the store takes it. `handed_over`: it was, once, by the caller."""
     while True:
         try:
-            return await db.write(step)
+            return await (handed_over or db.write(step))
         except Unavailable as error:
+            handed_over = None
             if db.closed:
                 raise
             log.error("%s is held until it can be written: %s", what, error.message)
             await asyncio.sleep(RETRY_S)
+
+
+def soon(db: Database, step: Callable[[Tx], T], what: str) -> None:
+    """Hand a step over now, and again until the store takes it, while the caller goes on: for whoever is being cancelled."""
+    holding = asyncio.create_task(_hold(db, step, what, db.write(step)))
+    _holding.add(holding)
+    holding.add_done_callback(_holding.discard)
+
+
+async def _hold(db: Database, step: Callable[[Tx], T], what: str, handed_over: "asyncio.Future[T]") -> None:
+    try:
+        await insist(db, step, what, handed_over)
+    except PalyraError as error:
+        log.error("%s is lost: %s", what, error.message)

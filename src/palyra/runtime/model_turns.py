@@ -4,18 +4,17 @@ Deltas go straight from the provider to the watchers. What is stored is the fini
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from palyra.domain.errors import Unavailable
-from palyra.domain.events import AnyEvent, Call, ModelDelta, ModelFailed, ModelReplied, RunFailed, TaskClass, encode
+from palyra.domain.events import Call, ModelFailed, ModelReplied, RunFailed, TaskClass
 from palyra.domain.ids import CallId
-from palyra.domain.messages import Channel, Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
+from palyra.domain.messages import Emit, Image, ModelCall, ModelFailure, ModelRequest, Native, Reply
 from palyra.domain.redaction import Redactor
 from palyra.journal.database import Tx
+from palyra.journal.plans import UnderWay
 from palyra.models.reliability import GiveUp, NextProvider, RetryAfter, after_failure
 from palyra.runtime import around
 from palyra.runtime.around import Around
@@ -24,16 +23,15 @@ from palyra.runtime.budgets import BudgetQuestion
 from palyra.runtime.clock import Clock
 from palyra.runtime.compacting import Compacting
 from palyra.runtime.hub import Hub
+from palyra.runtime.model_stream import Prepared, Stream
 from palyra.runtime.pictures import Gallery
 from palyra.runtime.project_files import ProjectFiles
 from palyra.runtime.recalling import Recalling
 from palyra.runtime.routing import Models, Route, Target
 from palyra.runtime.spending import Bill, Spending
 from palyra.runtime.surroundings import Stored
-from palyra.runtime.working import Interrupted, Working
+from palyra.runtime.working import CutOff, Interrupted, Working
 
-# Long enough for a question to leave.
-_TOLD_AFTER_S = 0.01
 _ADVICE = {
     "auth": "check the provider's key with `palyra doctor`",
     "permission": "the key may not use this model: choose another with --model",
@@ -43,121 +41,6 @@ _ADVICE = {
     "network": "check the connection, then send the message again",
     "bad_request": "the provider did not accept the request",
 }
-
-
-class _Stream:
-    """What one provider call has said so far.
-
-    Pieces that arrive in the same moment go out together: one redaction, one message, however many tokens a read brought.
-    """
-
-    def __init__(self, turns: "ModelTurns", run: Working, turn: int) -> None:
-        self._hub = turns.hub
-        self._clock = turns.clock
-        self._run = run
-        self._run_id = run.run_id
-        self._tape = run.session_id
-        self._turn = turn
-        self._text = turns.redactor.stream()
-        self._reasoning = turns.redactor.stream()
-        self._loop = asyncio.get_running_loop()
-        self._waiting: list[tuple[Channel, str]] = []
-        self.started_ms = turns.clock.ticks_ms()
-        self.first_ms = 0
-        self.text: list[str] = []
-        self._shown: list[tuple[str, str]] = []
-        turns.hub.speaks(self._tape, self._run_id, self._so_far)
-
-    def emit(self, channel: Channel, piece: str) -> None:
-        if channel == "call":
-            self._run.pulse += 1
-            return
-        if channel == "text":
-            self.text.append(piece)
-        self._waiting.append((channel, piece))
-        if not self.first_ms:
-            # Nobody who waits for the first word waits for a second one.
-            self._flush()
-        elif len(self._waiting) == 1:
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        self._run.pulse += 1
-        if not self.first_ms:
-            self.first_ms = self._clock.ticks_ms()
-        text = "".join([piece for channel, piece in self._waiting if channel == "text"])
-        reasoning = "".join([piece for channel, piece in self._waiting if channel == "reasoning"])
-        self._waiting.clear()
-        self._show(self._text.feed(text) if text else "", self._reasoning.feed(reasoning) if reasoning else "")
-
-    def _show(self, text: str, reasoning: str) -> None:
-        if not text and not reasoning:
-            return
-        self._shown.append((text, reasoning))
-        if self._hub.watched(self._tape):
-            delta = ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning)
-            self._hub.live(self._tape, encode(delta))
-
-    def _so_far(self) -> bytes:
-        if not self._shown:
-            return b""
-        text, reasoning = ("".join(pieces) for pieces in zip(*self._shown, strict=True))
-        return encode(ModelDelta(run_id=self._run_id, turn=self._turn, text=text, reasoning=reasoning, whole=True))
-
-    def finish(self) -> None:
-        """What was held back as a possible secret is safe to show now that it is complete."""
-        self._flush()
-        self._show(self._text.finish(), self._reasoning.finish())
-
-
-@dataclass(slots=True)
-class _Prepared:
-    """A request, the events about it that are still to be told, and those that are on their way to the tape."""
-
-    request: ModelRequest
-    events: tuple[AnyEvent, ...]
-    # Our own count of what is sent.
-    tokens: int
-    # What goes into the store with the events.
-    beside: Callable[[Tx], None] | None = None
-    # None: they are told with the answer.
-    told: Awaitable[Any] | None = None
-    _soon: asyncio.TimerHandle | None = None
-
-    def tell_soon(self, run: Working) -> None:
-        """When the question is on its way: writing it down must not delay the first word."""
-        self._soon = asyncio.get_running_loop().call_later(_TOLD_AFTER_S, self._begin, run)
-
-    def _begin(self, run: Working) -> None:
-        self.told = run.append(*self.events, beside=self.beside)
-
-    def not_now(self) -> None:
-        """Whatever comes next on the tape, it is not told behind that."""
-        if self._soon is not None:
-            self._soon.cancel()
-            self._soon = None
-
-    async def tell(self, run: Working) -> None:
-        self.not_now()
-        if self.told is None:
-            self._begin(run)
-        assert self.told is not None
-        await self.told
-
-    async def answered(self, run: Working, replied: ModelReplied) -> None:
-        """The answer, behind what was asked. It was paid for: while the store refuses it is held, and nobody is asked again."""
-        self.not_now()
-        try:
-            if self.told is not None:
-                await self.told
-                await run.insist(replied)
-                return
-        except Unavailable:
-            if run.closing:
-                raise
-        await run.insist(*self.events, replied, beside=self.beside)
 
 
 class ModelTurns:
@@ -192,7 +75,9 @@ class ModelTurns:
         except BudgetQuestion as question:
             await self._spending.ask(run, question)
         finally:
-            self._spending.done(run)
+            if run.cut_off is None:
+                # What a call that is broken off has used stays reserved until it is on the tape.
+                self._spending.done(run)
             self.hub.silent(run.session_id, run.run_id)
 
     async def _take(self, run: Working, *, continuing: bool) -> None:
@@ -207,21 +92,29 @@ class ModelTurns:
         try:
             while True:
                 target = route.targets[index]
-                stream = _Stream(self, run, turn)
+                stream = Stream(self.hub, self.clock, self.redactor, run, turn)
                 attempt += 1
                 try:
                     reply = await run.interruptible(self._ask(target, prepared.request, stream.emit), breakable=True)
+                    stream.finish()
+                    bill = self._spending.bill(target, reply, prepared.tokens)
+                    replied = await self._replied(reply, target, stream, turn, bill, route.task)
                 except Interrupted:
-                    reply = Reply(text="".join(stream.text), stop="interrupted", model=target.model)
+                    replied = await self._broken_off(target, stream, turn, route.task, prepared.tokens)
+                except asyncio.CancelledError:
+                    if self._spending.records:
+                        run.cut_off = await self._cut_off(target, stream, turn, attempt, route.task, prepared)
+                    raise
                 except ModelFailure as failure:
+                    bill = self._spending.failed(target, stream, failure, prepared.tokens)
                     await prepared.tell(run)
                     if failure.failure == "context_too_long" and not condensed and not stream.text:
                         condensed = True
                         if await self._compacting.make_room(run, target):
-                            await run.append(self._failure(failure, target, turn, attempt, will_retry=True))
+                            await run.append(await self._failure(failure, target, stream, turn, attempt, bill, will_retry=True))
                             prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing)
                             continue
-                    wait_ms = await self._failed(run, route, index, attempt, turn, failure, shown=bool(stream.text))
+                    wait_ms = await self._failed(run, route, index, attempt, turn, failure, stream, bill)
                     if wait_ms is None:
                         return
                     why = ""
@@ -231,9 +124,7 @@ class ModelTurns:
                         continue
                     prepared = await self._prepare(run, route, index, images, nearby, continuing=continuing, why=why)
                     continue
-                stream.finish()
-                bill = self._spending.bill(target, reply, prepared.tokens)
-                await prepared.answered(run, await self._replied(reply, target, stream, turn, bill, route.task))
+                await prepared.answered(run, replied)
                 return
         finally:
             prepared.not_now()
@@ -277,9 +168,9 @@ class ModelTurns:
         *,
         continuing: bool,
         why: str = "",
-    ) -> "_Prepared":
-        """The request for a target. A new route is told soon, because people want to know who is being asked; what was
-        assembled for a later turn goes with the reply."""
+    ) -> Prepared:
+        """The request for a target. Who is being asked for what is told soon: people want to know, and if the daemon dies before
+        the reply has come, the next one finds on the tape what was sent, and counts it."""
         target = route.targets[index]
         conversation, sizes = run.live.conversation, run.live.sizes
         await self._assembler.measure(conversation, run.progress, target, nearby, sizes)
@@ -289,10 +180,8 @@ class ModelTurns:
         request = await self._spending.admit(run, target, assembled.request, assembled.event)
         beside = self._keep(run, assembled.surroundings)
         known = bool(run.progress.turns) and run.progress.route == target.name if route.told is None else not route.told
-        if known and not why:
-            return _Prepared(request, (assembled.event,), assembled.event.tokens, beside)
-        events = (self._spending.planned(route, index, why, assembled.event), assembled.event)
-        prepared = _Prepared(request, events, assembled.event.tokens, beside)
+        planned = () if known and not why else (self._spending.planned(route, index, why, assembled.event),)
+        prepared = Prepared(request, (*planned, assembled.event), assembled.event.tokens, beside)
         prepared.tell_soon(run)
         return prepared
 
@@ -304,15 +193,23 @@ class ModelTurns:
         return surroundings.keep
 
     async def _failed(
-        self, run: Working, route: Route, index: int, attempt: int, turn: int, failure: ModelFailure, *, shown: bool
+        self,
+        run: Working,
+        route: Route,
+        index: int,
+        attempt: int,
+        turn: int,
+        failure: ModelFailure,
+        stream: Stream,
+        bill: Bill,
     ) -> int | None:
         """Record a failure. Returns how long to wait before the next try, -1 for the next provider, None if the run is over."""
         target = route.targets[index]
-        decision = after_failure(
-            failure, attempt=attempt, text_shown=shown, has_fallback=index + 1 < len(route.targets), rand=self.clock.chance()
-        )
+        more, rand = index + 1 < len(route.targets), self.clock.chance()
+        decision = after_failure(failure, attempt=attempt, text_shown=bool(stream.text), has_fallback=more, rand=rand)
         wait_ms = decision.ms if isinstance(decision, RetryAfter) else 0
-        failed = self._failure(failure, target, turn, attempt, will_retry=not isinstance(decision, GiveUp), wait_ms=wait_ms)
+        retry = not isinstance(decision, GiveUp)
+        failed = await self._failure(failure, target, stream, turn, attempt, bill, will_retry=retry, wait_ms=wait_ms)
         match decision:
             case RetryAfter():
                 await run.append(failed)
@@ -321,14 +218,75 @@ class ModelTurns:
                 await run.append(failed)
                 return -1
             case GiveUp():
+                shown = run.progress.partial
+                if shown is not None and not failed.text:
+                    # An earlier try of this turn had come further: what people saw of it stays with what ends the turn.
+                    failed = msgspec.structs.replace(failed, text=shown.text, reasoning=shown.reasoning)
                 advice = _ADVICE.get(failure.failure, "send the message again in a while")
                 await run.append(failed, RunFailed(reason=f"model_{failure.failure}", message=f"{failed.message}; {advice}"))
                 return None
 
-    def _failure(
-        self, failure: ModelFailure, target: Target, turn: int, attempt: int, *, will_retry: bool, wait_ms: int = 0
-    ) -> ModelFailed:
+    async def _broken_off(self, target: Target, stream: Stream, turn: int, task: TaskClass, counted: int) -> ModelReplied:
+        """What a reply that nobody lets finish has said so far, with what it cost."""
+        stream.finish()
+        text, reasoning = "".join(stream.text), "".join(stream.reasoning)
+        reply = Reply(text=text, reasoning=reasoning, stop="interrupted", model=target.model)
+        return await self._replied(reply, target, stream, turn, self._spending.cut_short(target, stream, counted), task)
+
+    async def _cut_off(
+        self, target: Target, stream: Stream, turn: int, attempt: int, task: TaskClass, prepared: Prepared
+    ) -> CutOff:
+        prepared.not_now()
+        bill = self._spending.cut_short(target, stream, prepared.tokens)
+        failure = ModelFailure("interrupted", "the daemon was stopped while the model was replying")
+        return CutOff(
+            events=prepared.untold,
+            beside=prepared.beside,
+            replied=await self._broken_off(target, stream, turn, task, prepared.tokens),
+            failed=await self._failure(failure, target, stream, turn, attempt, bill, will_retry=True),
+        )
+
+    def lost(self, call: UnderWay) -> ModelFailed | None:
+        """A call that was under way when the daemon died. What it said is gone; what was sent is counted."""
+        bill = self._spending.lost(Target(call.provider, call.model, 0), call.tokens)
+        if bill is None:
+            return None
         return ModelFailed(
+            turn=call.turn,
+            provider=call.provider,
+            model=call.model,
+            failure="interrupted",
+            message="the daemon died while the model was replying",
+            will_retry=True,
+            usage=bill.usage,
+            cost_microusd=bill.microusd,
+            priced=bill.priced,
+            estimated=bill.estimated,
+            task=call.task,
+        )
+
+    async def _failure(
+        self,
+        failure: ModelFailure,
+        target: Target,
+        stream: Stream,
+        turn: int,
+        attempt: int,
+        bill: Bill,
+        *,
+        will_retry: bool,
+        wait_ms: int = 0,
+    ) -> ModelFailed:
+        now_ms = self.clock.ticks_ms()
+        return ModelFailed(
+            text=await self.redactor.redacted("".join(stream.text)),
+            reasoning=await self.redactor.redacted("".join(stream.reasoning)),
+            usage=bill.usage,
+            cost_microusd=bill.microusd,
+            priced=bill.priced,
+            estimated=bill.estimated,
+            first_delta_ms=stream.first_ms - stream.started_ms if stream.first_ms else 0,
+            duration_ms=now_ms - stream.started_ms,
             turn=turn,
             provider=target.provider,
             model=target.model,
@@ -339,7 +297,7 @@ class ModelTurns:
             wait_ms=wait_ms,
         )
 
-    async def _replied(self, reply: Reply, target: Target, stream: _Stream, turn: int, bill: Bill, task: TaskClass) -> ModelReplied:
+    async def _replied(self, reply: Reply, target: Target, stream: Stream, turn: int, bill: Bill, task: TaskClass) -> ModelReplied:
         now_ms = self.clock.ticks_ms()
         redacted = self.redactor.redacted
         return ModelReplied(

@@ -15,20 +15,21 @@ from palyra.domain.conversation import AskModel, Decide, Finish, GiveUp, Perform
 from palyra.domain.errors import IllegalTransition, PalyraError, Unavailable
 from palyra.domain.events import (
     AnswerRefused,
+    AnyEvent,
+    ModelFailed,
     RunCancelled,
     RunCompleted,
     RunFailed,
     RunResumed,
     RunStarted,
-    ToolFinished,
 )
 from palyra.domain.ids import RunId
-from palyra.domain.tools import Outcome
-from palyra.journal import runs, tape
+from palyra.journal import plans, runs, tape
 from palyra.journal.database import Appended, Database, Tx
+from palyra.journal.plans import UnderWay
 from palyra.journal.runs import RunRow
 from palyra.runtime import vitals, wishes
-from palyra.runtime.ending import end
+from palyra.runtime.ending import end, unfinished_calls
 from palyra.runtime.live import LiveSessions
 from palyra.runtime.lull import Lull
 from palyra.runtime.model_turns import ModelTurns
@@ -171,7 +172,7 @@ class Runs:
         unfinished = await self._db.read(runs.unfinished)
         for run in unfinished:
             if run.state == "in_progress":
-                await self._db.write(partial(_resume, run_id=run.run_id))
+                await self._db.write(partial(_resume, run_id=run.run_id, lost=self._model_turns.lost))
         await self._begin_next(list({run.session_id for run in unfinished if run.state == "accepted"}))
         return unfinished
 
@@ -222,6 +223,8 @@ class Runs:
         except asyncio.CancelledError:
             if job.cancel_reason and not self._closing:
                 await self._record_cancel(working, job.cancel_reason)
+            else:
+                working.record_cut_off(going_on=True)
         finally:
             job.working = None
             self._lives.release(live)
@@ -294,18 +297,20 @@ class Runs:
         await self._fail(working, "internal", what)
 
     async def _fail(self, working: Working, reason: str, message: str) -> None:
+        working.record_cut_off(going_on=False)
         progress = await self._settled(working)
         done = f"{progress.turns} model turns and {progress.calls} tool calls were made"
-        late = _unfinished_calls(progress, "timeout", "stopped: the run was ended while this ran")
+        late = unfinished_calls(progress, "timeout", "stopped: the run was ended while this ran")
         failed = RunFailed(reason=reason, message=f"{message} ({done})")
         await self._db.write(partial(end, run_id=working.run_id, late=late, ending=failed))
 
     async def _record_cancel(self, working: Working, reason: str) -> None:
+        working.record_cut_off(going_on=False)
         try:
             progress = await self._settled(working)
         except RunEnded:
             return
-        late = _unfinished_calls(progress, "cancelled", "cancelled while it ran: its effect may have happened in part")
+        late = unfinished_calls(progress, "cancelled", "cancelled while it ran: its effect may have happened in part")
         await self._db.write(partial(end, run_id=working.run_id, late=late, ending=RunCancelled(reason=reason)))
 
     async def cancel(self, run: RunRow, reason: str) -> RunRow:
@@ -315,7 +320,8 @@ class Runs:
     async def resume(self, run_id: str) -> bool:
         """Go on with a run that is in progress and that nobody works on; whether it is such a run."""
 
-        return await self._db.write(lambda tx: run_id not in self._jobs and _resume(tx, run_id))
+        lost = self._model_turns.lost
+        return await self._db.write(lambda tx: run_id not in self._jobs and _resume(tx, run_id, lost))
 
     async def begin_next(self, session_id: str) -> None:
         """Begin the oldest run of a mailbox, unless one is active."""
@@ -356,19 +362,19 @@ class Runs:
             self._db.write(partial(runs.beat, run_ids=list(self._jobs)))
 
 
-def _resume(tx: Tx, run_id: str) -> bool:
-    """Unless it has ended, or waits, by now: another one that went on may have taken it with it."""
+def _resume(tx: Tx, run_id: str, lost: Callable[[UnderWay], ModelFailed | None]) -> bool:
+    """Unless it has ended, or waits, by now: another one that went on may have taken it with it.
+
+    A model call that has neither reply nor failure was under way when the daemon died. It was sent, so it counts.
+    """
     run = runs.find(tx, run_id)
     if run is None or run.state != "in_progress":
         return False
-    tape.append(tx, run.session_id, run.principal, [RunResumed(after="crash")], run.run_id)
+    under_way = plans.under_way(tx, run_id)
+    failed = lost(under_way) if under_way is not None else None
+    new: list[AnyEvent] = [RunResumed(after="crash"), *([failed] if failed is not None else [])]
+    tape.append(tx, run.session_id, run.principal, new, run.run_id)
     return True
-
-
-def _unfinished_calls(progress: RunProgress, outcome: Outcome, text: str) -> list[ToolFinished]:
-    calls = progress.last.calls if progress.last else []
-    begun = [call for call in calls if call.started and not call.finished]
-    return [ToolFinished(call_id=call.call.id, outcome=outcome, text=text, size=len(text)) for call in begun]
 
 
 def _begin_each(tx: Tx, session_ids: Sequence[str]) -> None:

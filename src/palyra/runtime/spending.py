@@ -5,6 +5,7 @@ The rule: nothing is sent before it has a plan that says why, a reservation, and
 
 from functools import partial
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -14,7 +15,7 @@ from palyra.domain.conversation import RunProgress
 from palyra.domain.events import ApprovalRequested, InputAssembled, Priced, RoutePlanned
 from palyra.domain.ids import ApprovalId, CallId
 from palyra.domain.labels import Label
-from palyra.domain.messages import ModelRequest, Reply, Usage
+from palyra.domain.messages import Channel, ModelFailure, ModelRequest, Reply, Usage
 from palyra.domain.tools import Preview
 from palyra.journal import approvals, tape
 from palyra.journal.database import Database, Tx
@@ -41,7 +42,51 @@ class Bill(Struct, frozen=True):
     estimated: bool = False
 
 
+class Heard:
+    """What a model call has said so far: listens as the call's `emit`."""
+
+    def __init__(self) -> None:
+        # Set by whoever waits for room in a budget first: before that nothing was sent.
+        self.asked = False
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+        self._arguments = ""
+        self._usage = Usage()
+        self._calls = 0
+
+    def emit(self, channel: Channel, piece: str) -> None:
+        match channel:
+            case "text":
+                self.text.append(piece)
+            case "reasoning":
+                self.reasoning.append(piece)
+            case "call":
+                self._calls += 1
+            case "arguments":
+                self._arguments = piece
+            case "usage":
+                self._usage = msgspec.json.decode(piece, type=Usage)
+
+    @property
+    def anything(self) -> bool:
+        """Whether the provider has begun to answer."""
+        return bool(self.text or self.reasoning or self._calls or self._usage.input_tokens)
+
+    def usage(self, counted: int) -> Usage:
+        """What a call that broke off has used: the provider's figures as far as they came, else our own count."""
+        told, thought = self._usage, estimate.tokens("".join(self.reasoning))
+        said = thought + estimate.tokens("".join(self.text) + self._arguments)
+        usage = told if told.input_tokens else Usage(input_tokens=counted)
+        return replace(usage, output_tokens=max(told.output_tokens, said), reasoning_tokens=max(told.reasoning_tokens, thought))
+
+
+NO_BILL = Bill(Usage(), 0, "")
+
+
 class Spending:
+    # False where the tape itself says what was broken off, as in a replay.
+    records = True
+
     def __init__(self, db: Database, models: Models, budgets: Budgets, clock: Clock, settings: Settings) -> None:
         self._db = db
         self._models = models
@@ -148,6 +193,24 @@ class Spending:
         bill = bill_of(self._models, target, reply, counted)
         self._answers[target.name] = (calls + 1, produced + bill.usage.output_tokens)
         return bill
+
+    def cut_short(self, target: Target, heard: Heard, counted: int) -> Bill:
+        """What a call that was broken off has used so far."""
+        return bill_part(self._models, target, heard.usage(counted))
+
+    def failed(self, target: Target, heard: Heard, failure: ModelFailure, counted: int) -> Bill:
+        """Whoever refuses a request does not bill it; whoever took it may, however it ended."""
+        return self.cut_short(target, heard, counted) if failure.sent or heard.anything else NO_BILL
+
+    def lost(self, target: Target, counted: int) -> Bill | None:
+        """What was sent in a call of which nothing else is known; None if that is not to be told."""
+        return bill_part(self._models, target, Usage(input_tokens=counted))
+
+
+def bill_part(models: Models, target: Target, usage: Usage) -> Bill:
+    """What a call without an end cost. Its usage is an estimate, whoever made it."""
+    tag = models.prices.of(target.provider, target.model)
+    return Bill(usage, tag.price.cost(usage) if tag.price is not None else 0, tag.known, estimated=True)
 
 
 def bill_of(models: Models, target: Target, reply: Reply, counted: int) -> Bill:

@@ -67,8 +67,7 @@ class Stopping:
 
     async def cancel(self, run: RunRow, reason: str) -> RunRow:
         """End a run in whatever state it is; returns it as it then is. A run that has ended stays as it is."""
-        self.strike(run.run_id, reason)
-        await self._last_moment(run.run_id)
+        await self._last_moment(self.strike(run.run_id, reason))
         return await self._db.write(partial(end, run_id=run.run_id, late=[], ending=RunCancelled(reason=reason)))
 
     def strikes(self, principal: str, run_id: str, reason: str) -> bool:
@@ -79,31 +78,31 @@ class Stopping:
             self.strike(run_id, reason)
         return known
 
-    def strike(self, run_id: str, reason: str) -> None:
-        """Break off what a run does now, and those that work for it. Recording that is left to whoever calls this."""
+    def strike(self, run_id: str, reason: str) -> list[Job]:
+        """Break off what a run does now, and those that work for it; returns these. Recording is left to whoever calls this."""
         job = self._jobs.get(run_id)
-        if job is None:
-            return
-        job.cancel(reason)
-        for below, other in tuple(self._jobs.items()):
-            if other.parent == run_id:
-                self.strike(below, "the run that it worked for has ended")
+        if job is not None:
+            job.cancel(reason)
+        # A run that waits for a subagent is not being worked on, but the subagent is.
+        below = [other for other, each in self._jobs.items() if each.parent == run_id]
+        struck = [each for other in below for each in self.strike(other, "the run that it worked for has ended")]
+        return struck if job is None else [job, *struck]
 
-    async def _last_moment(self, run_id: str) -> None:
-        """Give a run that is broken off a moment to record its end itself: it knows what it was doing."""
-        job = self._jobs.get(run_id)
-        if job is not None and job.task is not None:
-            await asyncio.wait([job.task], timeout=_GRACE_S)
+    async def _last_moment(self, struck: Sequence[Job]) -> None:
+        """Give what is broken off a moment to record its end itself: it knows what it was doing."""
+        tasks = [job.task for job in struck if job.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_GRACE_S)
 
-    async def _end_for_good(self, run_id: str, reason: str) -> RunRow:
-        await self._last_moment(run_id)
+    async def _end_for_good(self, run_id: str, reason: str, struck: Sequence[Job]) -> RunRow:
+        await self._last_moment(struck)
         step = partial(end, run_id=run_id, late=[], ending=RunCancelled(reason=reason))
         return await insisting.insist(self._db, step, f"the end of run {run_id}")
 
     async def cancel_soon(self, run: RunRow, reason: str) -> RunRow:
         """Do the same as `cancel`, but answer in time whatever the disk does, and say if it is not recorded."""
-        self.strike(run.run_id, reason)
-        recording: asyncio.Task[RunRow] = self._spawn(self._end_for_good(run.run_id, reason))
+        struck = self.strike(run.run_id, reason)
+        recording: asyncio.Task[RunRow] = self._spawn(self._end_for_good(run.run_id, reason, struck))
         if await _told_in_time([recording]):
             return recording.result()
         return msgspec.structs.replace(run, recorded=False)
@@ -133,7 +132,7 @@ class Stopping:
         for run_id in busy:
             self._jobs[run_id].cancel(reason)
         idle = self._spawn(_for_good(self._db, step, handed_over, "STOP"))
-        working = [self._spawn(self._end_for_good(run_id, reason)) for run_id in busy]
+        working = [self._spawn(self._end_for_good(run_id, reason, [self._jobs[run_id]])) for run_id in busy]
         recorded = await _told_in_time([idle, *working], step)
         found = [run.run_id for run in idle.result()] if idle.done() else step.found
         if found is None:

@@ -1,7 +1,7 @@
 """A summary written by a model, if one is configured for it. It is checked; whatever goes wrong, rules write it instead."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ from palyra.models import estimate
 from palyra.runtime.budgets import BudgetQuestion, Budgets, BudgetSpent
 from palyra.runtime.clock import Clock
 from palyra.runtime.routing import Models, Target
-from palyra.runtime.spending import Bill, bill_of
+from palyra.runtime.spending import Bill, Heard, bill_of, bill_part
 
 LONGEST_S = 30.0
 _RESULT = 400
@@ -58,9 +58,18 @@ class Summariser:
         return self._target is not None
 
     async def write(
-        self, material: Material, required: Sequence[str], most_tokens: int, spender: Spender, label: Label
+        self,
+        material: Material,
+        required: Sequence[str],
+        most_tokens: int,
+        spender: Spender,
+        label: Label,
+        broken_off: Callable[[Written | str], None],
     ) -> Written | str:
-        """What the model wrote, or why it could not be asked. What it can cost stays reserved until `done`."""
+        """What the model wrote, or why it could not be asked. What it can cost stays reserved until `done`.
+
+        `broken_off` is told what it has cost when this is cancelled.
+        """
         target = self._target
         assert target is not None
         breaker = self._models.breaker(target)
@@ -79,15 +88,29 @@ class Summariser:
         )
         began_ms = self._clock.ticks_ms()
         counted = estimate.usage(request, text="").input_tokens
+        heard = Heard()
+
+        def in_vain(why: str, *, sent: bool) -> Written | str:
+            """Why there is no summary, with what it cost if the provider may bill it."""
+            if not sent and not heard.anything:
+                return why
+            bill = bill_part(self._models, target, heard.usage(counted))
+            lasted_ms = max(0, self._clock.ticks_ms() - began_ms)
+            return Written(text="", provider=target.provider, model=target.model, bill=bill, duration_ms=lasted_ms, why_not=why)
+
         try:
             async with asyncio.timeout(LONGEST_S):
                 await self._budgets.reserve(_holder(spender), spender, target, counted, most_output=most_tokens)
-                reply = await self._models.provider(target).stream(request, lambda channel, piece: None)
+                heard.asked = True
+                reply = await self._models.provider(target).stream(request, heard.emit)
         except ModelFailure as failure:
             breaker.failed(failure.failure, self._clock.now_ms())
-            return f"{target.name}: {failure.failure}"
+            return in_vain(f"{target.name}: {failure.failure}", sent=failure.sent)
         except TimeoutError:
-            return f"{target.name} took longer than {LONGEST_S:.0f} s"
+            return in_vain(f"{target.name} took longer than {LONGEST_S:.0f} s", sent=heard.asked)
+        except asyncio.CancelledError:
+            broken_off(in_vain(f"{target.name} was broken off", sent=heard.asked))
+            raise
         except (BudgetSpent, BudgetQuestion) as spent:
             return str(spent)
         breaker.succeeded()

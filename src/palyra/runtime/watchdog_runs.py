@@ -93,7 +93,7 @@ class RunsWatched:
             return 0
 
     async def _ask_again(self, run_id: str) -> str:
-        failure = ModelFailure("timeout", "the model said nothing for too long, and the watchdog broke the call off")
+        failure = ModelFailure("timeout", "the model said nothing for too long, and the watchdog broke the call off", sent=True)
         if self._runs.break_off(run_id, failure):
             return "the call was broken off; the run asks again, or asks another model"
         return "there was no call to break off"

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from palyra.domain.conversation import CallProgress, RunProgress
-from palyra.domain.events import AnyEvent
+from palyra.domain.events import AnyEvent, ModelFailed, ModelReplied, ModelUsed
 from palyra.domain.ids import RunId
-from palyra.journal import tape
+from palyra.domain.run_state import TERMINAL
+from palyra.journal import runs, tape
 from palyra.journal.database import Appended, Database, Tx
 from palyra.runtime import insisting
 from palyra.runtime.around import Around
@@ -22,6 +24,19 @@ class RunEnded(Exception):
 
 class Interrupted(Exception):
     """A person's input ended what was going on; the run itself goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """A model call that was broken off together with its run's task, in the words of the tape.
+
+    `replied` is for a run that ends here, `failed` for one that the next daemon goes on with. `events` are to be told before it.
+    """
+
+    events: tuple[AnyEvent, ...]
+    beside: Callable[[Tx], None] | None
+    replied: ModelReplied
+    failed: ModelFailed
 
 
 class Working:
@@ -41,6 +56,8 @@ class Working:
         self.in_effect = False
         # What goes around the conversation in this run, once it has been looked up.
         self.around: Around | None = None
+        # The model call that the end of the task broke off, until it is handed to the store.
+        self.cut_off: CutOff | None = None
 
     @property
     def session_id(self) -> str:
@@ -85,6 +102,25 @@ class Working:
 
         return step
 
+    def record_cut_off(self, *, going_on: bool) -> None:
+        """Hand what was broken off to the store, if anything was. The store has it before whatever is handed over after this.
+
+        If the run has ended in the meantime, by another's doing, what was used counts all the same.
+        """
+        cut, self.cut_off = self.cut_off, None
+        if cut is None:
+            return
+        last = cut.failed if going_on else cut.replied
+        appending = self._appending((*cut.events, last), cut.beside)
+
+        def step(tx: Tx) -> list[Appended]:
+            run = runs.find(tx, self.run_id)
+            if run is None or run.state not in TERMINAL:
+                return appending(tx)
+            return tape.append(tx, self.session_id, self.principal, [_used(cut.replied)], self.run_id)
+
+        insisting.soon(self._db, step, f"a part of an answer to run {self.run_id}")
+
     @property
     def closing(self) -> bool:
         """Whether nothing can be written any more."""
@@ -122,3 +158,18 @@ class Working:
             raise
         finally:
             self._inner = self._broken_off = None
+
+
+def _used(replied: ModelReplied) -> ModelUsed:
+    return ModelUsed(
+        provider=replied.provider,
+        model=replied.model,
+        task=replied.task,
+        purpose="a reply that was broken off",
+        usage=replied.usage,
+        cost_microusd=replied.cost_microusd,
+        priced=replied.priced,
+        estimated=replied.estimated,
+        first_delta_ms=replied.first_delta_ms,
+        duration_ms=replied.duration_ms,
+    )

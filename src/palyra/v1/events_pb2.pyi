@@ -375,7 +375,7 @@ class ModelReplied(_message.Message):
     def __init__(self, turn: _Optional[int] = ..., provider: _Optional[str] = ..., model: _Optional[str] = ..., text: _Optional[str] = ..., reasoning: _Optional[str] = ..., calls: _Optional[_Iterable[_Union[Call, _Mapping]]] = ..., stop: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., cost_microusd: _Optional[int] = ..., priced: _Optional[str] = ..., task: _Optional[str] = ..., estimated: _Optional[bool] = ..., first_delta_ms: _Optional[int] = ..., duration_ms: _Optional[int] = ..., native: _Optional[_Union[Native, _Mapping]] = ...) -> None: ...
 
 class ModelFailed(_message.Message):
-    __slots__ = ("turn", "provider", "model", "failure", "message", "will_retry", "attempt", "wait_ms")
+    __slots__ = ("turn", "provider", "model", "failure", "message", "will_retry", "attempt", "wait_ms", "text", "reasoning", "usage", "cost_microusd", "priced", "task", "estimated", "first_delta_ms", "duration_ms")
     TURN_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -384,6 +384,15 @@ class ModelFailed(_message.Message):
     WILL_RETRY_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    REASONING_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    COST_MICROUSD_FIELD_NUMBER: _ClassVar[int]
+    PRICED_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_FIELD_NUMBER: _ClassVar[int]
+    FIRST_DELTA_MS_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     turn: int
     provider: str
     model: str
@@ -392,7 +401,16 @@ class ModelFailed(_message.Message):
     will_retry: bool
     attempt: int
     wait_ms: int
-    def __init__(self, turn: _Optional[int] = ..., provider: _Optional[str] = ..., model: _Optional[str] = ..., failure: _Optional[str] = ..., message: _Optional[str] = ..., will_retry: _Optional[bool] = ..., attempt: _Optional[int] = ..., wait_ms: _Optional[int] = ...) -> None: ...
+    text: str
+    reasoning: str
+    usage: Usage
+    cost_microusd: int
+    priced: str
+    task: str
+    estimated: bool
+    first_delta_ms: int
+    duration_ms: int
+    def __init__(self, turn: _Optional[int] = ..., provider: _Optional[str] = ..., model: _Optional[str] = ..., failure: _Optional[str] = ..., message: _Optional[str] = ..., will_retry: _Optional[bool] = ..., attempt: _Optional[int] = ..., wait_ms: _Optional[int] = ..., text: _Optional[str] = ..., reasoning: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., cost_microusd: _Optional[int] = ..., priced: _Optional[str] = ..., task: _Optional[str] = ..., estimated: _Optional[bool] = ..., first_delta_ms: _Optional[int] = ..., duration_ms: _Optional[int] = ...) -> None: ...
 
 class ModelUsed(_message.Message):
     __slots__ = ("provider", "model", "task", "purpose", "usage", "cost_microusd", "priced", "estimated", "first_delta_ms", "duration_ms")

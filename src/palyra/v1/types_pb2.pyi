@@ -224,7 +224,7 @@ class ModelList(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., data: _Optional[_Iterable[_Union[OpenAIModel, _Mapping]]] = ..., object: _Optional[str] = ...) -> None: ...
 
 class UsageRow(_message.Message):
-    __slots__ = ("group", "calls", "input_tokens", "output_tokens", "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "unpriced", "slowest_ms", "from_ms", "until_ms")
+    __slots__ = ("group", "calls", "input_tokens", "output_tokens", "cached_tokens", "cost_microusd", "duration_ms", "first_delta_ms", "unpriced", "slowest_ms", "from_ms", "until_ms", "estimated")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -237,6 +237,7 @@ class UsageRow(_message.Message):
     SLOWEST_MS_FIELD_NUMBER: _ClassVar[int]
     FROM_MS_FIELD_NUMBER: _ClassVar[int]
     UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_FIELD_NUMBER: _ClassVar[int]
     group: str
     calls: int
     input_tokens: int
@@ -249,7 +250,8 @@ class UsageRow(_message.Message):
     slowest_ms: int
     from_ms: int
     until_ms: int
-    def __init__(self, group: _Optional[str] = ..., calls: _Optional[int] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., cost_microusd: _Optional[int] = ..., duration_ms: _Optional[int] = ..., first_delta_ms: _Optional[int] = ..., unpriced: _Optional[int] = ..., slowest_ms: _Optional[int] = ..., from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ...) -> None: ...
+    estimated: int
+    def __init__(self, group: _Optional[str] = ..., calls: _Optional[int] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_tokens: _Optional[int] = ..., cost_microusd: _Optional[int] = ..., duration_ms: _Optional[int] = ..., first_delta_ms: _Optional[int] = ..., unpriced: _Optional[int] = ..., slowest_ms: _Optional[int] = ..., from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., estimated: _Optional[int] = ...) -> None: ...
 
 class UsageList(_message.Message):
     __slots__ = ("usage", "total")

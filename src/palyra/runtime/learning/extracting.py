@@ -17,7 +17,7 @@ from palyra.domain.budgets import Spender
 from palyra.domain.events import ModelUsed
 from palyra.domain.learning import BUDGET_TOKENS, LONGEST_CONTENT, MOST_CANDIDATES, Evidence, Finding
 from palyra.domain.learning_rules import Said
-from palyra.domain.messages import ModelFailure, ModelRequest, Reply, Text, UserMessage
+from palyra.domain.messages import ModelFailure, ModelRequest, Text, UserMessage
 from palyra.domain.redaction import Redactor
 from palyra.domain.references import unfenced
 from palyra.domain.sentences import collapse, cut, normal
@@ -25,7 +25,7 @@ from palyra.models import estimate
 from palyra.runtime.budgets import BudgetQuestion, Budgets, BudgetSpent
 from palyra.runtime.clock import Clock
 from palyra.runtime.routing import Models, Target
-from palyra.runtime.spending import bill_of
+from palyra.runtime.spending import Bill, Heard, bill_of, bill_part
 
 LONGEST_S = 30.0
 _OUTPUT_TOKENS = 400
@@ -104,19 +104,30 @@ class Extractor:
         )
         began_ms = self._clock.ticks_ms()
         counted = estimate.tokens(_INSTRUCTIONS) + sum(map(estimate.tokens, shown.values()))
+        heard = Heard()
+
+        def in_vain(why: str, *, sent: bool) -> Extracted:
+            """Why nothing was found, with what it cost if the provider may bill it."""
+            if not sent and not heard.anything:
+                return Extracted(findings=None, why_not=why)
+            bill = bill_part(self._models, target, heard.usage(counted))
+            used = self._used(target, bill, self._clock.ticks_ms() - began_ms)
+            return Extracted(findings=None, why_not=why, used=used)
+
         try:
             async with asyncio.timeout(LONGEST_S):
                 await self._budgets.reserve(holder, Spender(principal=owner), target, counted, most_output=_OUTPUT_TOKENS)
-                reply = await self._models.provider(target).stream(request, lambda channel, piece: None)
+                heard.asked = True
+                reply = await self._models.provider(target).stream(request, heard.emit)
         except ModelFailure as failure:
             breaker.failed(failure.failure, self._clock.now_ms())
-            return Extracted(findings=None, why_not=f"{target.name}: {failure.failure}")
+            return in_vain(f"{target.name}: {failure.failure}", sent=failure.sent)
         except TimeoutError:
-            return Extracted(findings=None, why_not=f"{target.name} took longer than {LONGEST_S:.0f} s")
+            return in_vain(f"{target.name} took longer than {LONGEST_S:.0f} s", sent=heard.asked)
         except (BudgetSpent, BudgetQuestion) as spent:
             return Extracted(findings=None, why_not=str(spent))
         breaker.succeeded()
-        used = self._used(target, reply, counted, self._clock.ticks_ms() - began_ms)
+        used = self._used(target, bill_of(self._models, target, reply, counted), self._clock.ticks_ms() - began_ms)
         claims = _claims(await self._redactor.redacted(reply.text))
         if claims is None:
             return Extracted(findings=None, why_not=f"{target.name} did not answer with JSON", used=used)
@@ -124,8 +135,7 @@ class Extractor:
         found = [finding for claim in claims if (finding := self._checked(claim, by_seq)) is not None]
         return Extracted(findings=found[:MOST_CANDIDATES], used=used, upto=upto)
 
-    def _used(self, target: Target, reply: Reply, counted: int, ms: int) -> ModelUsed:
-        bill = bill_of(self._models, target, reply, counted)
+    def _used(self, target: Target, bill: Bill, ms: int) -> ModelUsed:
         return ModelUsed(
             provider=target.provider,
             model=target.model,

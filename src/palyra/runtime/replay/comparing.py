@@ -18,6 +18,15 @@ VOLATILE: dict[str, dict[str, str]] = {
         "estimated": "the recorded reply says what was used",
         "task": "what a call is asked for depends on settings that the tape does not hold",
     },
+    "model.failed": {
+        "first_delta_ms": "how long a provider took is not part of what it said",
+        "duration_ms": "how long a provider took is not part of what it said",
+        "usage": "our own count, of what was said before it was redacted",
+        "estimated": "our own count, of what was said before it was redacted",
+        "cost_microusd": "prices change",
+        "priced": "prices change",
+        "task": "what a call is asked for depends on settings that the tape does not hold",
+    },
     "route.planned": {
         "task": "what a call is asked for depends on settings that the tape does not hold",
         "reasons": "health, prices, rules and budgets are not on the tape; who was asked is",

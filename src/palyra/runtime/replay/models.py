@@ -22,7 +22,7 @@ from palyra.runtime.replay.director import Director
 from palyra.runtime.replay.script import Recorded
 from palyra.runtime.routing import WINDOW_SHARE, Models, Need, Route, Target
 from palyra.runtime.settings import Settings
-from palyra.runtime.spending import Bill, Spending
+from palyra.runtime.spending import NO_BILL, Bill, Heard, Spending
 from palyra.runtime.working import Working
 
 _TOO_LONG_MS = 1 << 40
@@ -94,7 +94,13 @@ class RecordedModel:
                     await director.interrupted(run_id, due)
                 await director.reach(due)
                 return _reply(reply)
+            case ModelFailed(failure="interrupted"):
+                await director.never()
             case ModelFailed() as failed:
+                if failed.reasoning:
+                    emit("reasoning", failed.reasoning)
+                if failed.text:
+                    emit("text", failed.text)
                 await director.reach(due)
                 raise self._failure(failed, switched=self._switches(outcome))
         raise AssertionError(f"a model call does not end in {outcome.kind}")
@@ -217,6 +223,8 @@ class RecordedModels(Models):
 class RecordedSpending(Spending):
     """Costs nothing, and asks for more where the recorded run asked."""
 
+    records = False
+
     def __init__(self, director: Director, db: Database, models: Models, clock: Clock, settings: Settings) -> None:
         self._db = db
         self._models = models
@@ -243,6 +251,14 @@ class RecordedSpending(Spending):
 
     def bill(self, target: Target, reply: Reply, counted: int) -> Bill:
         return Bill(reply.usage, 0, "")
+
+    def cut_short(self, target: Target, heard: Heard, counted: int) -> Bill:
+        return NO_BILL
+
+    def lost(self, target: Target, counted: int) -> Bill | None:
+        """A tape from before such calls were counted says nothing of them: behind the start of the daemon, it goes on."""
+        following = self._director.script.at(self._director.head + 2)
+        return NO_BILL if following is not None and following.kind == "model.failed" else None
 
 
 def failure(failed: RunFailed) -> Exception:

@@ -132,6 +132,10 @@ class Script:
         match entry.event:
             case RunResumed(after="crash"):
                 return Unit("restart", entry, seq)
+            case ModelFailed(failure="interrupted"):
+                # A daemon that was stopped wrote it while it ended; one that starts writes it with the line before.
+                before = self.at(seq - 1)
+                return None if before is not None and before.kind == "run.resumed" else Unit("feed", entry, seq)
             case ApprovalResolved():
                 return Unit("answer", entry, self._answered(entry))
             case ToolUndone(why="undo") | ToolFinished(agent=AgentEnd()) | RunResumed(after="child" | "client"):
@@ -180,11 +184,11 @@ class Script:
     # --- what the world answered --------------------------------------------------------------------------------------
 
     def untold(self, head: int, outcome: Recorded) -> int:
-        """Behind which entry a model call may end: what was assembled for a later turn is told together with its outcome."""
+        """Behind which entry a model call may end: what was assembled for a later turn may be told together with its outcome."""
         for entry in self.entries[head : outcome.seq - 1]:
             if entry.run_id == outcome.run_id and isinstance(entry.event, InputAssembled):
                 before = self.at(entry.seq - 1)
-                if before is None or before.kind != "route.planned":
+                if entry.seq == outcome.seq - 1 and (before is None or before.kind != "route.planned"):
                     return entry.seq - 1
         made_room = self.made_room(head, outcome)
         return (made_room or outcome.seq) - 1
