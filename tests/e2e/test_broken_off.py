@@ -13,6 +13,7 @@ from palyra.domain.messages import AssistantMessage, FailureClass, ModelRequest
 from palyra.journal import usage
 from palyra.journal.usage import Asked, UsageRow
 from palyra.models.scripted import Failure, Hold, ScriptedCall, ScriptedModel, Turn
+from palyra.runtime.compacting import Compact
 from palyra.runtime.gateway import Submission, Submitted
 from tests.fake_provider import Answer, FakeProvider, Script, anthropic, openai_chat
 from tests.faults import eventually
@@ -291,5 +292,42 @@ def test_what_was_never_sent_costs_nothing(tmp_path: Path) -> None:
             run = await say(d, await session(d), "go", model="fake/fake-1")
             assert body(await finished(d, run))["reason"] == "model_network"
             assert (await total(d)).calls == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_summary_that_fails_or_is_broken_off_is_counted(tmp_path: Path) -> None:
+    """A model that writes summaries fails in mid-answer, and then is stopped in mid-answer."""
+
+    async def scenario() -> None:
+        priced(tmp_path)
+        hold, ways = Hold(), ["fails", "hangs"]
+
+        def say_it(request: ModelRequest) -> Turn:
+            if "You condense a conversation" not in request.instructions:
+                return Turn(text=("word " * 200,))
+            if ways.pop(0) == "fails":
+                return Turn(text=(SAID, "end"), fail=Failure(failure="network", after=1))
+            return Turn(text=(SAID, "end"), hold="here", hold_after=1)
+
+        async with daemon(tmp_path, ScriptedModel(say_it, holds={"here": hold}), summary="scripted/one") as d:
+            where = await session(d)
+            for number in range(12):
+                await finished(d, await say(d, where, f"number {number}"))
+            before = await total(d)
+            await d.compacting.compact(OWNER, where.session_id, Compact())
+            after = await total(d)
+            assert (after.calls, after.estimated) == (before.calls + 1, before.estimated + 1)
+            for number in range(12):
+                await finished(d, await say(d, where, f"again {number}"))
+            before = await total(d)
+            condensing = asyncio.create_task(d.compacting.compact(OWNER, where.session_id, Compact()))
+            await asyncio.wait_for(hold.reached.wait(), 30)
+            condensing.cancel()
+            used = body(await until(d, where.session_id, "model.used"))
+            assert (used["task"], used["estimated"]) == ("summary", True)
+            after = await total(d)
+            assert (after.calls, after.estimated) == (before.calls + 1, before.estimated + 1)
+            assert after.cost_microusd > before.cost_microusd
 
     asyncio.run(scenario())

@@ -51,13 +51,13 @@ def of_run(tx: Tx, run_id: str) -> list[PlannedRoute]:
 
 
 def _asked(seq: int, time_ms: int, event: ModelReplied | ModelFailed) -> AskedModel:
-    model = f"{event.provider}/{event.model}"
-    if isinstance(event, ModelFailed):
-        return AskedModel(seq=seq, time_ms=time_ms, model=model, failure=event.failure, message=event.message)
+    failed = event if isinstance(event, ModelFailed) else None
     return AskedModel(
         seq=seq,
         time_ms=time_ms,
-        model=model,
+        model=f"{event.provider}/{event.model}",
+        failure=failed.failure if failed else "",
+        message=failed.message if failed else "",
         input_tokens=event.usage.input_tokens,
         cached_tokens=event.usage.cached_tokens,
         output_tokens=event.usage.output_tokens,

@@ -5,7 +5,16 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from palyra.domain import events
-from palyra.domain.events import Entry, ModelReplied, RunCancelled, RunCompleted, RunFailed, ToolDecided, ToolFinished
+from palyra.domain.events import (
+    Entry,
+    ModelFailed,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolDecided,
+    ToolFinished,
+)
 
 
 class CallOutcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,6 +41,8 @@ class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def of(entries: Iterable[Entry], run_id: str, after: int = 0) -> Outcome:
     """Of the entries of one run behind a position."""
     replies: list[ModelReplied] = []
+    # Every call that was sent costs, whatever came of it.
+    billed: list[ModelReplied | ModelFailed] = []
     decided: dict[str, ToolDecided] = {}
     finished: dict[str, ToolFinished] = {}
     state, text = "in_progress", ""
@@ -41,6 +52,9 @@ def of(entries: Iterable[Entry], run_id: str, after: int = 0) -> Outcome:
         match events.decode(bytes(entry.event)):
             case ModelReplied() as reply:
                 replies.append(reply)
+                billed.append(reply)
+            case ModelFailed() as failed:
+                billed.append(failed)
             case ToolDecided() as event:
                 decided[event.call_id] = event
             case ToolFinished() as event:
@@ -72,7 +86,7 @@ def of(entries: Iterable[Entry], run_id: str, after: int = 0) -> Outcome:
         calls=tuple(calls),
         models=tuple(dict.fromkeys(f"{reply.provider}/{reply.model}" for reply in replies)),
         turns=len(replies),
-        input_tokens=sum(reply.usage.input_tokens for reply in replies),
-        output_tokens=sum(reply.usage.output_tokens for reply in replies),
-        cost_microusd=sum(reply.cost_microusd for reply in replies),
+        input_tokens=sum(each.usage.input_tokens for each in billed),
+        output_tokens=sum(each.usage.output_tokens for each in billed),
+        cost_microusd=sum(each.cost_microusd for each in billed),
     )
