@@ -17,6 +17,8 @@ from palyra.runtime.working import Working
 
 # Long enough for a question to leave.
 _TOLD_AFTER_S = 0.01
+# Of a later turn, whose route people know: one that is answered sooner is told with its answer, in one commit.
+_TOLD_LATER_S = 0.25
 
 
 class Stream(Heard):
@@ -43,8 +45,12 @@ class Stream(Heard):
         hub.speaks(self._tape, self._run_id, self._so_far)
 
     def emit(self, channel: Channel, piece: str) -> None:
-        super().emit(channel, piece)
-        if channel not in ("text", "reasoning"):
+        if channel == "text":
+            self.text.append(piece)
+        elif channel == "reasoning":
+            self.reasoning.append(piece)
+        else:
+            super().emit(channel, piece)
             self._run.pulse += 1
             return
         self._waiting.append((channel, piece))
@@ -101,7 +107,8 @@ class Prepared:
 
     def tell_soon(self, run: Working) -> None:
         """When the question is on its way: writing it down must not delay the first word."""
-        self._soon = asyncio.get_running_loop().call_later(_TOLD_AFTER_S, self._begin, run)
+        after_s = _TOLD_AFTER_S if len(self.events) > 1 else _TOLD_LATER_S
+        self._soon = asyncio.get_running_loop().call_later(after_s, self._begin, run)
 
     def _begin(self, run: Working) -> None:
         self.told = run.append(*self.events, beside=self.beside)
