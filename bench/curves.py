@@ -12,11 +12,11 @@ import uvloop
 
 from bench.common import Client, Table, cpu_s, daemon_with, fake_provider
 from bench.runs import one_run
-from palyra.domain import ids
-from palyra.domain.events import ModelReplied
-from palyra.journal import tape
-from palyra.journal.database import Database, Tx
-from palyra.journal.sqlite import Sqlite
+from palyra.core import ids
+from palyra.core.events import ModelReplied
+from palyra.store import tape
+from palyra.store.database import Database, Tx
+from palyra.store.sqlite import Sqlite
 
 SIZES = (1_000, 100_000, 1_000_000)
 PRODUCERS = 100

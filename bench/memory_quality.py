@@ -24,9 +24,9 @@ from tests.daemon import DaemonProcess, start
 
 from bench.common import ROOT, Table
 from bench.memory_set import ANSWERED, TALK_QUESTIONS, TALKS, UNANSWERED
-from palyra.domain.memory import INJECTION_THRESHOLD
-from palyra.journal import memory_words
-from palyra.models.embedding import LocalEmbedder
+from palyra.features.memory import words as memory_words
+from palyra.features.memory.model import INJECTION_THRESHOLD
+from palyra.models.embeddings import LocalEmbedder
 
 _CONFIG = "[limits]\nrequests_per_second = 1000000\n"
 _DATE = re.compile(r"on (\d+) (\w+), (\d+)")

@@ -17,14 +17,16 @@ import numpy as np
 
 from bench.common import Table, rss_mb
 from bench.memory_set import ANSWERED, UNANSWERED
-from palyra.domain.ids import make
-from palyra.domain.memory import Item
-from palyra.journal import memory, memory_index, memory_search
-from palyra.journal.database import Database, Tx
-from palyra.journal.memory_codes import Codes
-from palyra.journal.memory_index import DIMENSIONS
-from palyra.journal.sqlite import Sqlite
-from palyra.models.embedding import LocalEmbedder
+from palyra.core.ids import make
+from palyra.features.memory.model import Item
+from palyra.features.memory.rows import index
+from palyra.features.memory.rows import items as items_rows
+from palyra.features.memory.rows import search as rows_search
+from palyra.features.memory.rows.codes import Codes
+from palyra.features.memory.rows.index import DIMENSIONS
+from palyra.models.embeddings import LocalEmbedder
+from palyra.store.database import Database, Tx
+from palyra.store.sqlite import Sqlite
 
 OWNER = "user:owner"
 _SIZES = (1_000, 100_000, 1_000_000)
@@ -114,12 +116,12 @@ async def _fill(db: Database, size: int, chooser: random.Random, seeds: Any) -> 
     for first in range(0, size, _PER_STEP):
         count = min(_PER_STEP, size - first)
         items = [_item(chooser, first + number) for number in range(count)]
-        packed = [memory_index.pack(vector.tobytes()) for vector in _mixtures(generator, seeds, count)]
+        packed = [index.pack(vector.tobytes()) for vector in _mixtures(generator, seeds, count)]
         began = time.perf_counter()
-        await db.write(lambda tx, items=items: memory.add(tx, memory.On(OWNER), items))
-        todo = await db.read(lambda tx, count=count: memory.unembedded(tx, count))
+        await db.write(lambda tx, items=items: items_rows.add(tx, items_rows.On(OWNER), items))
+        todo = await db.read(lambda tx, count=count: items_rows.unembedded(tx, count))
         vectors = {each.spot: vector for each, vector in zip(todo, packed, strict=True)}
-        await db.write(lambda tx, vectors=vectors: memory.embedded(tx, by="bench", packed=vectors))
+        await db.write(lambda tx, vectors=vectors: items_rows.embedded(tx, by="bench", packed=vectors))
         spent += time.perf_counter() - began
     return spent / size * 1e6
 
@@ -127,7 +129,7 @@ async def _fill(db: Database, size: int, chooser: random.Random, seeds: Any) -> 
 def _search(tx: Tx, question: str, vector: Any, codes: Codes) -> float:
     """The CPU time of a search, on its own thread: what a machine that does other things at once cannot hide."""
     began = time.thread_time()
-    memory_search.search(tx, memory_index.everything_of(tx, OWNER), question, 10, vector=vector, codes=codes)
+    rows_search.search(tx, index.everything_of(tx, OWNER), question, 10, vector=vector, codes=codes)
     return time.thread_time() - began
 
 
@@ -142,8 +144,8 @@ def _recall(tx: Tx, vector: Any, codes: Codes) -> float:
         cosines = (block["elements"].astype(np.float32) @ vector) * block["scale"]
         top = np.argpartition(-cosines, min(10, len(rows) - 1))[:10]
         best = sorted([*best, *((float(cosines[at]), rows[at][0]) for at in top)], reverse=True)[:10]
-    row = memory_search._Row(memory_index.everything_of(tx, OWNER))
-    near = set(row.spots(memory_search._nearest(tx, row, vector, codes)))
+    row = rows_search._Row(index.everything_of(tx, OWNER))
+    near = set(row.spots(rows_search._nearest(tx, row, vector, codes)))
     return sum(spot in near for _, spot in best) / len(best)
 
 

@@ -16,14 +16,14 @@ from tests import recorded
 from tests.journals import opened
 
 from bench.common import Table
-from palyra.domain.labels import Label
-from palyra.domain.tools import Scope, Subject, ToolSpec
-from palyra.domain.verdicts import Question
-from palyra.policy.always import always_policy, append_always
+from palyra.core.labels import Label
+from palyra.core.tools import Scope, Subject, ToolSpec
+from palyra.core.verdicts import Question
+from palyra.policy.backtest import retest
+from palyra.policy.permanent_grants import always_policy, append_always
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.reports import Report
 from palyra.policy.store import PolicyStore, load
-from palyra.policy.testing import retest
 
 ROUNDS = 10_000
 RECORDED = 100_000

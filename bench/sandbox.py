@@ -14,16 +14,16 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.common import Table
-from palyra.domain.ports import CallContext
-from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Tier
+from palyra.core.ports import CallContext
+from palyra.core.redaction import Redactor
+from palyra.core.tools import Tier
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 from palyra.tools.sandbox import bubblewrap
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import Jobs
-from palyra.tools.shell.running import Runner
+from palyra.tools.shell.runner import Runner
 from palyra.tools.shell.tools import tools
 
 ROUNDS = 100

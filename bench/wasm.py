@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.common import ROOT, Table
-from palyra.domain.ports import CallContext
+from palyra.core.ports import CallContext
+from palyra.features.skills import tools
+from palyra.features.skills.host import World
+from palyra.features.skills.store import Skills
+from palyra.features.skills.tools import SkillTool
 from palyra.tools.paths import Fence
-from palyra.tools.skills import tools
-from palyra.tools.skills.host import World
-from palyra.tools.skills.store import Skills
-from palyra.tools.skills.tools import SkillTool
 
 ROUNDS = 3000
 TARGET_MS = 1.0

@@ -18,18 +18,18 @@ from tests.inprocess import finished, say, session, until
 from tests.worker_world import World, world
 
 from bench.common import ROOT, Table
-from palyra.domain.ids import OWNER
-from palyra.journal.sessions import Session
+from palyra.api import listen_sockets
+from palyra.core.ids import OWNER
+from palyra.features.workers.door.quic import listen
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.transports import listening
-from palyra.transports.workers.quic import listen
+from palyra.store.sessions import Session
 
 CALLS = 40
 CANCELS = 10
 FILE_BYTES = 4 << 20
 _RUN = """import asyncio, sys
 from pathlib import Path
-from palyra.worker import running
+from palyra.features.workers.node import running
 offered = ("shell.run", "test.pure", "test.once")
 asyncio.run(running.run(Path(sys.argv[1]), offered, slots=4, say=print, quic=sys.argv[2] == "quic", rehearsal=True))
 """
@@ -112,7 +112,7 @@ async def _measure(folder: Path, carrier: str) -> tuple[list[tuple[str, str, str
         port = w.door.port
         by_quic = None
         if carrier == "quic":
-            bound = listening.bind_udp("127.0.0.1", 0)
+            bound = listen_sockets.bind_udp("127.0.0.1", 0)
             by_quic, port = await listen(bound, w.door.reception), bound.getsockname()[1]
         known = home.identity()
         home.keep(type(known)(name=known.name, host="127.0.0.1", port=port, instance=known.instance))

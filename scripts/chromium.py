@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from palyra.tools.browser import finding
+from palyra.tools.browser import discovery
 
 INSTALL = "apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core"
 APT = f"apt-get update -qq && DEBIAN_FRONTEND=noninteractive {INSTALL}"
@@ -29,8 +29,8 @@ def ways() -> list[list[str]]:
 
 def main() -> int:
     for way in ways():
-        state = finding.find(os.environ)
-        if isinstance(state, finding.Installed):
+        state = discovery.find(os.environ)
+        if isinstance(state, discovery.Installed):
             break
         sys.stdout.write(f"{state.what}; trying: {' '.join(way)}\n")
         sys.stdout.flush()
@@ -38,8 +38,8 @@ def main() -> int:
             subprocess.run(way, stdout=subprocess.DEVNULL, timeout=LONGEST_S, check=False)
         except subprocess.TimeoutExpired:
             sys.stdout.write(f"this took longer than {LONGEST_S} s and was stopped\n")
-    state = finding.find(os.environ)
-    if isinstance(state, finding.Installed):
+    state = discovery.find(os.environ)
+    if isinstance(state, discovery.Installed):
         return 0
     sys.stderr.write(f"error: {state.what}: {state.fix}\n")
     return 1

@@ -18,10 +18,10 @@ from msgspec import NODEFAULT
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from scripts import console_types
 
-from palyra.transports.http import openapi
-from palyra.transports.http.calls import JSON, Nothing
-from palyra.transports.http.routes import Route
-from palyra.transports.http.table import ROUTES
+from palyra.api import openapi
+from palyra.api.calls import JSON, Nothing
+from palyra.api.routes import Route
+from palyra.api.table import ROUTES
 
 _ROOT = Path(__file__).parent.parent
 _S = "/v1/sessions/{session_id}"

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from palyra.domain.events import LiveEvent
-from palyra.transports.http import openapi, table
-from palyra.transports.http.routes import Route
+from palyra.api import openapi, table
+from palyra.api.routes import Route
+from palyra.core.events import LiveEvent
 
 TARGET = Path(__file__).parent.parent / "console" / "src" / "types.ts"
 _HEAD = "// Written by scripts/console_types.py from the daemon's schema. What has a default may be absent on the wire.\n"

@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from palyra.transports.grpc.shapes import EVENT, Choice, Field, Json, Many, Map, Message, Scalar, Shape, Single, fields_of
-from palyra.transports.grpc.verbs import HAPPENED, UP, answers_of, kind_of, option_of, request_fields
-from palyra.transports.http import table
-from palyra.transports.http.errors import ErrorBody
-from palyra.transports.http.routes import Route
+from palyra.api import table
+from palyra.api.errors import ErrorBody
+from palyra.api.grpc.shapes import EVENT, Choice, Field, Json, Many, Map, Message, Scalar, Shape, Single, fields_of
+from palyra.api.grpc.verbs import HAPPENED, UP, answers_of, kind_of, option_of, request_fields
+from palyra.api.routes import Route
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "palyra/v1"

@@ -22,8 +22,8 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from tests import console_scenes as scenes  # noqa: E402
 from tests.daemon import DaemonProcess, start  # noqa: E402
 
-from palyra.tools.browser import finding  # noqa: E402
-from palyra.tools.browser.finding import Installed  # noqa: E402
+from palyra.tools.browser import discovery  # noqa: E402
+from palyra.tools.browser.discovery import Installed  # noqa: E402
 
 FOLDER = ROOT / "docs" / "images" / "console"
 SCREENS = {"desktop": (1280, 800), "phone": (390, 780)}
@@ -48,7 +48,7 @@ def main() -> int:
     unknown = set(given.pages) - set(scenes.PAGES)
     if unknown:
         parser.error(f"there is no page {', '.join(sorted(unknown))}")
-    found = finding.find({})
+    found = discovery.find({})
     if not isinstance(found, Installed):
         sys.stderr.write(f"error: {found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})\n")
         return 1

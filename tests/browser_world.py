@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import pytest
 import uvloop
 
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Preview, Scope, ToolResult
-from palyra.tools.browser import finding, tools
-from palyra.tools.browser.browsers import Browsers
-from palyra.tools.browser.finding import Installed
+from palyra.core.ports import CallContext
+from palyra.core.tools import Preview, Scope, ToolResult
+from palyra.tools.browser import discovery, tools
+from palyra.tools.browser.discovery import Installed
+from palyra.tools.browser.pool import Browsers
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -27,7 +27,7 @@ HOSTS = ("site.example", "other.example", "cdn.example")
 
 
 def installed() -> Installed:
-    found = finding.find(os.environ)
+    found = discovery.find(os.environ)
     if not isinstance(found, Installed):
         pytest.fail(f"{found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})")
     return found

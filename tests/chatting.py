@@ -8,13 +8,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
-from palyra.channels import loopback
-from palyra.channels.loopback import Platform, Posted
-from palyra.domain.channels import Inbound, Sender
-from palyra.domain.ids import OWNER
-from palyra.journal import channel_people, channels, runs
-from palyra.journal.channels import Message
+from palyra.core.ids import OWNER
+from palyra.features.channels import loopback
+from palyra.features.channels.loopback import Platform, Posted
+from palyra.features.channels.model import Inbound, Sender
+from palyra.features.channels.rows import messages, people
+from palyra.features.channels.rows.messages import Message
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import runs
 from tests.inprocess import daemon
 
 _numbers = count(1)
@@ -42,7 +43,7 @@ class Chat:
 
     async def pair(self, *senders: str) -> None:
         for sender in senders:
-            await self.daemon.db.write(partial(channel_people.grant, connector=self.name, sender=sender, until_ms=0, by=OWNER))
+            await self.daemon.db.write(partial(people.grant, connector=self.name, sender=sender, until_ms=0, by=OWNER))
 
     async def link(self, sender: str, principal: str = OWNER) -> None:
         await self.daemon.channels.desk.link(OWNER, self.name, sender, principal)
@@ -75,7 +76,7 @@ class Chat:
         seen: list[Message] = []
 
         async def there() -> bool:
-            found = await self.daemon.db.read(lambda tx: channels.by_native_id(tx, self.name, native_id))
+            found = await self.daemon.db.read(lambda tx: messages.by_native_id(tx, self.name, native_id))
             if found is not None and found.state in states:
                 seen.append(found)
             return bool(seen)
@@ -95,7 +96,7 @@ class Chat:
         await self.when(there, seconds)
 
     async def message(self, native_id: str) -> Message:
-        found = await self.daemon.db.read(lambda tx: channels.by_native_id(tx, self.name, native_id))
+        found = await self.daemon.db.read(lambda tx: messages.by_native_id(tx, self.name, native_id))
         assert found is not None
         return found
 

@@ -69,7 +69,8 @@ def _door() -> socket.socket:
 
 
 def _serve(door: socket.socket) -> None:
-    from palyra.cli import client, entry_lines, main, root  # noqa: F401 - loaded for all commands
+    from palyra.cli import client, main, root
+    from palyra.cli.render import entries  # noqa: F401 - loaded for all commands
 
     for place, _ in root._TABLE.values():
         module = place.partition(":")[0]

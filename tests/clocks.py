@@ -2,7 +2,7 @@
 
 import asyncio
 
-from palyra.runtime.clock import Clock
+from palyra.system.clock import Clock
 
 BEGIN_MS = 1_700_000_000_000
 

@@ -12,10 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal, Protocol
 
-from palyra.channels import loopback
-from palyra.channels.contract import Connector, Mark, Me, OutFile, SendFailed, Taken
-from palyra.channels.loopback import Loopback, Platform
-from palyra.domain.channels import Button, Inbound, InboundFile, Sender
+from palyra.features.channels import loopback
+from palyra.features.channels.contract import Connector, Mark, Me, OutFile, SendFailed, Taken
+from palyra.features.channels.loopback import Loopback, Platform
+from palyra.features.channels.model import Button, Inbound, InboundFile, Sender
 
 Trouble = Literal["rate_limit", "gone", "overloaded", "answer_lost"]
 # no_echo: the platform does not send us what we wrote. connectionless: sending needs no connection that stands.

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from playwright.sync_api import CDPSession, Page
 
-from palyra.domain.events import AnyEvent, InputAssembled, InputReceived, ModelReplied, RunAccepted, RunCompleted, RunStarted
-from palyra.domain.ids import OWNER
-from palyra.journal import tape
-from palyra.journal.database import Tx
-from palyra.transports.http.console import FOLDER
+from palyra.api.console import FOLDER
+from palyra.core.events import AnyEvent, InputAssembled, InputReceived, ModelReplied, RunAccepted, RunCompleted, RunStarted
+from palyra.core.ids import OWNER
+from palyra.store import tape
+from palyra.store.database import Tx
 from tests import journals
 from tests.console_world import Person, say
 from tests.daemon import DaemonProcess

@@ -10,8 +10,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from palyra.worker import enrolling
-from palyra.worker.home import Home
+from palyra.features.workers.node import enrol
+from palyra.features.workers.node.home import Home
 from tests.daemon import DaemonProcess
 
 Scene = Callable[[Page, DaemonProcess, str], None]
@@ -47,7 +47,7 @@ def _shed(daemon: DaemonProcess) -> None:
         at = f"127.0.0.1:{made['port']}"
         # In a thread of its own: the browser's driver has the loop of this one.
         with ThreadPoolExecutor(1) as hand:
-            hand.submit(asyncio.run, enrolling.enrol(home, at, made["code"], made["authority"])).result(_LONGEST_S)
+            hand.submit(asyncio.run, enrol.enrol(home, at, made["code"], made["authority"])).result(_LONGEST_S)
     command = [sys.executable, "-m", "palyra.cli.main", "worker", "run", "--folder", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     atexit.register(process.kill)

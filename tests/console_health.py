@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from typing import Any
 
-from palyra.domain import ids
+from palyra.core import ids
 from tests.daemon import DaemonProcess
 
 NEVER_DONE = "test.nobody"  # No worker knows this kind: its tasks stay where they are put.

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect, sync_playwright
 
-from palyra.tools.browser import finding
-from palyra.tools.browser.finding import Installed
-from palyra.transports.http.console import FOLDER
+from palyra.api.console import FOLDER
+from palyra.tools.browser import discovery
+from palyra.tools.browser.discovery import Installed
 from tests.daemon import DaemonProcess
 
 AXE = Path(__file__).parent.parent / "console" / "node_modules" / "axe-core" / "axe.min.js"
@@ -31,7 +31,7 @@ _WATCH = """(it, words) => {
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    found = finding.find(os.environ)
+    found = discovery.find(os.environ)
     if not isinstance(found, Installed):
         pytest.fail(f"{found.what}: run `.venv/bin/python scripts/chromium.py` ({found.fix})")
     if not (FOLDER / "index.html").exists():

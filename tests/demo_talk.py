@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from palyra.domain.errors import PalyraError
-from palyra.domain.messages import AssistantMessage, Message, ModelRequest, Reply, Text, ToolMessage, ToolSchema, UserMessage
+from palyra.core.errors import PalyraError
+from palyra.core.messages import AssistantMessage, Message, ModelRequest, Reply, Text, ToolMessage, ToolSchema, UserMessage
 from palyra.models.demo import DemoModel
 from tests import tools_at_work
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.channels.contract import Connector, Given, Mark, OutFile
-from palyra.channels.discord.kind import KIND
-from palyra.domain.channels import Button, InboundFile
+from palyra.features.channels.contract import Connector, Given, Mark, OutFile
+from palyra.features.channels.discord.settings import KIND
+from palyra.features.channels.model import Button, InboundFile
 from tests.connectors import Post, Quirk, Trouble, World
 from tests.discord_fake import TOKEN, FakeDiscord, discord
 from tests.discord_server import NAMES

@@ -7,10 +7,10 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
-from palyra.channels.contract import Given, Mark, OutFile
-from palyra.channels.email.connector import Email
-from palyra.domain.channels import InboundFile
-from palyra.runtime.channels.channels import readable
+from palyra.features.channels.contract import Given, Mark, OutFile
+from palyra.features.channels.email.connector import Email
+from palyra.features.channels.model import InboundFile
+from palyra.features.channels.service import readable
 from tests.connectors import Post, Quirk, Trouble, World
 from tests.mail_servers import AGENT, AUTHSERV, LIST, PASSWORD, MailServers, mail_servers
 

@@ -15,17 +15,17 @@ from typing import Any
 import apsw
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.events import Entry
-from palyra.domain.ids import OWNER
-from palyra.journal import approvals, runs
-from palyra.journal.approvals import Approval
-from palyra.journal.database import Appended, Tx
-from palyra.journal.runs import RunRow
-from palyra.journal.sqlite_files import inspect
+from palyra.agent import session_cache
+from palyra.agent.session_cache import MOST_IDLE
+from palyra.core.events import Entry
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import live
-from palyra.runtime.live import MOST_IDLE
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, runs
+from palyra.store.approvals import Approval
+from palyra.store.database import Appended, Tx
+from palyra.store.runs import RunRow
+from palyra.store.sqlite_files import inspect
 from tests.crash.scenarios import PERMIT_ALL, call
 from tests.inprocess import TERMINAL, daemon, session, until
 from tests.journals import run as run_loop
@@ -178,16 +178,16 @@ class SlowLoading:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._begun, self._gate = threading.Event(), threading.Event()
-        real = live._read
+        real = session_cache._read
 
         def slow(tx: Tx, session_id: str) -> Any:
             self._begun.set()
             self._gate.wait(LONGEST_S)
             return real(tx, session_id)
 
-        monkeypatch.setattr(live, "_read", slow)
+        monkeypatch.setattr(session_cache, "_read", slow)
         # A submit that reads the session along would wait on the writer's thread.
-        monkeypatch.setattr(live, "_SHORT_TAPE", 0)
+        monkeypatch.setattr(session_cache, "_SHORT_TAPE", 0)
 
     async def begun(self) -> None:
         await eventually(self._begun.is_set, "a session is loaded")

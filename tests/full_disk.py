@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Unavailable
-from palyra.domain.ids import SYSTEM_TAPE
-from palyra.domain.messages import ModelRequest
-from palyra.journal.incidents import Incident
-from palyra.journal.sqlite_files import inspect
+from palyra.agent import durable_write, runs
+from palyra.core.errors import Unavailable
+from palyra.core.ids import SYSTEM_TAPE
+from palyra.core.messages import ModelRequest
+from palyra.features.health import disk_reserve
+from palyra.features.health.rows import Incident
 from palyra.models.scripted import Hold, ScriptedModel, Turn
-from palyra.runtime import insisting, reserve, runs
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.sqlite_files import inspect
 from tests.faults import ends, eventually, reached
 from tests.inprocess import daemon, entries, finished, kinds, say, session
 from tests.watching_over import incidents, told
@@ -60,7 +61,7 @@ async def of_ours(d: Daemon) -> None:
     """Filled by a copy that somebody began and nobody goes on with: it is removed, and that is all it takes."""
     await d.watchdog.look()
     home = d.journal_path.parent
-    assert (home / reserve.NAME).stat().st_size == reserve.BYTES
+    assert (home / disk_reserve.NAME).stat().st_size == disk_reserve.BYTES
     left = home / "backups/a.db.partial"
     fill(left)
     os.utime(left, (0, 0))
@@ -72,7 +73,7 @@ async def of_ours(d: Daemon) -> None:
     assert (incident.domain, incident.severity, [each.result for each in incident.tried]) == ("resource", "critical", ["done"])
     assert incident.closed_ms
     assert "a.db.partial" in incident.tried[0].detail
-    assert (home / reserve.NAME).exists(), "what was set aside was not needed"
+    assert (home / disk_reserve.NAME).exists(), "what was set aside was not needed"
     assert await told_of_it(d) == 1
     await finished(d, await say(d, await session(d), "short"))
 
@@ -89,7 +90,7 @@ async def of_others(d: Daemon, hold: Hold) -> None:
     hold.released.set()
     await eventually(lambda: d.db.trouble is not None, "the reply found no room")
     await d.watchdog.look()
-    assert not (home / reserve.NAME).exists()
+    assert not (home / disk_reserve.NAME).exists()
     assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
     incident = await only(d)
     assert not incident.closed_ms, "the disk is as good as full"
@@ -112,14 +113,14 @@ async def of_others(d: Daemon, hold: Hold) -> None:
     incident = await only(d)
     assert incident.closed_ms
     assert await told_of_it(d) == 1
-    assert (home / reserve.NAME).exists()
+    assert (home / disk_reserve.NAME).exists()
     assert (await kinds(d, where.session_id)).count("model.replied") == 2
     seen = [entry.kind for entry in await entries(d, SYSTEM_TAPE)]
     assert (seen.count("incident.opened"), seen.count("incident.closed")) == (1, 1)
 
 
 def main(folder: Path) -> None:
-    insisting.RETRY_S = runs.RETRY_S = 0.02
+    durable_write.RETRY_S = runs.RETRY_S = 0.02
     hold, requests = Hold(), list[ModelRequest]()
 
     def turn(request: ModelRequest) -> Turn:

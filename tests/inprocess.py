@@ -8,19 +8,20 @@ from typing import Any
 
 import msgspec
 
-from palyra import app, config
-from palyra.app import Daemon
-from palyra.config import Chosen, Loaded
-from palyra.domain.events import Entry
-from palyra.domain.ids import OWNER
-from palyra.domain.ports import ModelProvider
-from palyra.domain.verdicts import Origin
-from palyra.journal import tape
-from palyra.journal.sessions import Session
+from palyra.agent.gateway import Submission, Submitted
+from palyra.agent.sessions import Resolve
+from palyra.core.events import Entry
+from palyra.core.ids import OWNER
+from palyra.core.ports import ModelProvider
+from palyra.core.verdicts import Origin
 from palyra.models.scripted import Script, ScriptedModel, Turn
-from palyra.runtime.clock import Clock
-from palyra.runtime.gateway import Submission, Submitted
-from palyra.runtime.session_verbs import Resolve
+from palyra.serve import config
+from palyra.serve.config import Chosen, Loaded
+from palyra.serve.wiring import daemon as wiring_daemon
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import tape
+from palyra.store.sessions import Session
+from palyra.system.clock import Clock
 from palyra.tools.net.resolve import Resolver
 
 TERMINAL = ("run.completed", "run.failed", "run.cancelled")
@@ -58,7 +59,7 @@ tools = true
     )
     loaded = config.load(home, {})
     models = dict.fromkeys(("scripted", "demo", "blind"), _model(model))
-    opened = await app.start(loaded, _chosen(loaded), {}, providers=models, resolver=resolver, clock=clock)
+    opened = await wiring_daemon.start(loaded, _chosen(loaded), {}, providers=models, resolver=resolver, clock=clock)
     try:
         yield opened
     finally:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import apsw
 
-from palyra.domain import ids
-from palyra.domain.events import AnyEvent, SessionRuled
-from palyra.journal import tape
-from palyra.journal.database import Database, Tx
-from palyra.journal.sqlite import Sqlite
+from palyra.core import ids
+from palyra.core.events import AnyEvent, SessionRuled
+from palyra.store import tape
+from palyra.store.database import Database, Tx
+from palyra.store.sqlite import Sqlite
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ in pages, files and mails; nothing of that may ever be applied.
 
 from typing import Any, NamedTuple
 
-from palyra.domain.verdicts import Origin
+from palyra.core.verdicts import Origin
 
 
 class Call(NamedTuple):

@@ -3,7 +3,7 @@
 import json
 import re
 
-from palyra.domain.messages import ModelRequest, Text, UserMessage
+from palyra.core.messages import ModelRequest, Text, UserMessage
 from palyra.models.scripted import ScriptedModel, Turn
 
 _ENTRY = re.compile(r"^\[entry (\d+)\] (.*)$", re.MULTILINE)

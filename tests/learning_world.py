@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from palyra.domain import labels
-from palyra.domain.budgets import Limit
-from palyra.domain.events import (
+from palyra.agent.broadcast import Hub
+from palyra.core import labels
+from palyra.core.events import (
     AnyEvent,
     Circumstances,
     InputReceived,
@@ -20,22 +20,23 @@ from palyra.domain.events import (
     ToolProposed,
     ToolStarted,
 )
-from palyra.domain.ids import OWNER, CallId
-from palyra.domain.labels import CLEAN, Label, untrusted
-from palyra.domain.learning import Candidate, CandidateState
-from palyra.domain.ports import ModelProvider
-from palyra.domain.redaction import Redactor
-from palyra.journal import candidates, sessions, tape
-from palyra.journal.database import Database, Tx
-from palyra.journal.sessions import Session
+from palyra.core.ids import OWNER, CallId
+from palyra.core.labels import CLEAN, Label, untrusted
+from palyra.core.ports import ModelProvider
+from palyra.core.redaction import Redactor
+from palyra.features.budgets.model import Limit
+from palyra.features.budgets.service import Budgets
+from palyra.features.learning import rows as learning_rows
+from palyra.features.learning.model import Candidate, CandidateState
+from palyra.features.learning.reflection import Reflected, Reflecting
+from palyra.features.learning.settings import LearningSettings
+from palyra.features.memory.service import Memory
+from palyra.features.notices.service import Notices
+from palyra.models.routing import Models, Target
 from palyra.policy.store import PolicyStore
-from palyra.runtime.budgets import Budgets
-from palyra.runtime.hub import Hub
-from palyra.runtime.learning.reflecting import Reflected, Reflecting
-from palyra.runtime.learning.settings import LearningSettings
-from palyra.runtime.memory import Memory
-from palyra.runtime.notices import Notices
-from palyra.runtime.routing import Models, Target
+from palyra.store import sessions, tape
+from palyra.store.database import Database, Tx
+from palyra.store.sessions import Session
 from tests.learning_corpus import Call, Conversation, Planted, Run
 from tests.remembering import SetClock, remembering
 
@@ -97,7 +98,7 @@ class World:
         return await self.reflecting.session(session)
 
     async def listed(self, states: Sequence[CandidateState] = SHOWN, owner: str = OWNER) -> list[Candidate]:
-        return await self.db.read(lambda tx: candidates.listing(tx, owner, states, limit=1_000))
+        return await self.db.read(lambda tx: learning_rows.listing(tx, owner, states, limit=1_000))
 
 
 @asynccontextmanager

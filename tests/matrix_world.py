@@ -12,10 +12,10 @@ from urllib.parse import quote
 import aiohttp
 from aiohttp import web
 
-from palyra.channels.contract import Given, Mark, OutFile
-from palyra.channels.matrix.connector import Matrix
-from palyra.channels.matrix.writing import MARKS
-from palyra.domain.channels import InboundFile
+from palyra.features.channels.contract import Given, Mark, OutFile
+from palyra.features.channels.matrix.connector import Matrix
+from palyra.features.channels.matrix.contents import MARKS
+from palyra.features.channels.model import InboundFile
 from tests.connectors import Post, Quirk, Trouble, World
 from tests.synapse import Account, Homeserver, homeserver, register
 

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
-from palyra.config.toml_text import literal
-from palyra.domain.events import Entry
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import AssistantMessage, ModelRequest, Text, UserMessage
-from palyra.journal.sessions import Session
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submitted
+from palyra.core.events import Entry
+from palyra.core.ids import OWNER
+from palyra.core.messages import AssistantMessage, ModelRequest, Text, UserMessage
+from palyra.features.mcp.model import ServerStatus
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submitted
-from palyra.tools.mcp.status import ServerStatus
+from palyra.serve.config.toml_text import literal
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.sessions import Session
 from tests import inprocess, mcp_servers
 
 BIN = os.path.dirname(sys.executable)

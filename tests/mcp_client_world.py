@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
+from palyra.api import listen_sockets
+from palyra.api.app import App
+from palyra.api.auth import Access
+from palyra.api.calls import Input, Receive, Scope, Send
+from palyra.api.http_server import HttpServer
+from palyra.api.limits import Limits
+from palyra.features.mcp_server import jsonrpc
+from palyra.features.mcp_server.endpoint import Door
+from palyra.features.mcp_server.tool import Asked, Progress, Result, Tool
 from palyra.models.scripted import Turn
-from palyra.serve.running import http_app
-from palyra.transports import listening
-from palyra.transports.auth import Access
-from palyra.transports.http.app import App
-from palyra.transports.http.calls import Input, Receive, Scope, Send
-from palyra.transports.http.mcp_door import rpc
-from palyra.transports.http.mcp_door.door import Door
-from palyra.transports.http.mcp_door.tool import Asked, Progress, Result, Tool
-from palyra.transports.http.server import HttpServer
-from palyra.transports.limits import Limits
+from palyra.serve.process import http_app
+from palyra.serve.wiring.daemon import Daemon
 from tests import inprocess
 
 LIMITS = Limits(requests_per_second=100_000)
@@ -63,7 +63,7 @@ async def world(folder: Path, model: Sequence[Turn] | dict[str, Sequence[Turn]],
     async with inprocess.daemon(folder, model) as daemon:
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         secret, _ = await access.mint("user:owner", "test", "owner", principal="user:owner")
-        with listening.bind("127.0.0.1", 0) as listener:
+        with listen_sockets.bind("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
             app = await http_app(daemon, access, LIMITS, f"http://127.0.0.1:{port}", {})
             if known:
@@ -108,7 +108,7 @@ async def _progress(asked: Asked, wanted: Nothing) -> AsyncGenerator[Progress | 
 
 
 async def _incapable(asked: Asked, wanted: Nothing) -> Result:
-    raise asked.request.refused(rpc.MISSING_CAPABILITY, "this needs sampling", {"requiredCapabilities": {"sampling": {}}})
+    raise asked.request.refused(jsonrpc.MISSING_CAPABILITY, "this needs sampling", {"requiredCapabilities": {"sampling": {}}})
 
 
 SUITES_TOOLS = (

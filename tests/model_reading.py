@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from palyra.domain.messages import Channel, ModelRequest, Reply, ToolSchema
+from palyra.core.messages import Channel, ModelRequest, Reply, ToolSchema
 from palyra.models.anthropic_stream import MessagesParser
-from palyra.models.exchange import Parser, Reading
 from palyra.models.http import Endpoint
 from palyra.models.openai_chat_stream import ChatParser
 from palyra.models.openai_responses_stream import ResponsesParser
-from palyra.models.wire import ToolNames
+from palyra.models.request import Parser, Reading
+from palyra.models.wire_format import ToolNames
 
 PARSERS: dict[str, Callable[..., Parser]] = {
     "openai-chat": ChatParser,

@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import ToolResult
-from palyra.tools import http_fetch
+from palyra.core.ports import CallContext
+from palyra.core.tools import ToolResult
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.net.resolve import Resolver
+from palyra.tools.web import fetch as web_fetch
 
 T = TypeVar("T")
 CONTEXT = CallContext(principal="user:owner", session_id="session", run_id="run", call_id="call", workspace="")
@@ -163,7 +163,7 @@ class Web:
     """The HTTP tools, called as a model would call them."""
 
     def __init__(self, resolver: Resolver, **more: Any) -> None:
-        self.catalogue = Catalogue(http_fetch.tools(resolver, **more))
+        self.catalogue = Catalogue(web_fetch.tools(resolver, **more))
 
     async def call(self, name: str, **arguments: Any) -> ToolResult:
         tool, typed, _ = self.catalogue.parse(name, arguments)

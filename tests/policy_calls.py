@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from palyra.domain.tools import Capability, Effect, Scope, ToolSpec
-from palyra.domain.verdicts import Question
+from palyra.core.tools import Capability, Effect, Scope, ToolSpec
+from palyra.core.verdicts import Question
 
 WORKSPACE = "/home/me/project"
 SESSION = "01JD0000000000000000000000"

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from palyra.domain import ids
-from palyra.domain.events import (
+from palyra.agent.authorize import circumstances
+from palyra.core import ids
+from palyra.core.events import (
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
@@ -15,14 +16,13 @@ from palyra.domain.events import (
     ToolDecided,
     ToolProposed,
 )
-from palyra.domain.ids import OWNER, ApprovalId, CallId
-from palyra.domain.tools import Preview, Subject
-from palyra.domain.verdicts import Question, word
-from palyra.journal import sessions, tape
-from palyra.journal.database import Database
+from palyra.core.ids import OWNER, ApprovalId, CallId
+from palyra.core.tools import Preview, Subject
+from palyra.core.verdicts import Question, word
 from palyra.policy import judge
 from palyra.policy.policy_set import PolicySet
-from palyra.runtime.judging import circumstances
+from palyra.store import sessions, tape
+from palyra.store.database import Database
 
 SESSION = "01JD0000000000000000000001"
 RUN = "01JD0000000000000000000002"

@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from palyra.domain.memory import Item, NewMemory, Where
-from palyra.domain.ports import Embedder
-from palyra.domain.redaction import Redactor
-from palyra.journal.database import Database
-from palyra.journal.sqlite import Sqlite
-from palyra.journal.sqlite_files import fold_log
-from palyra.runtime.clock import Clock
-from palyra.runtime.memory import Memory
-from palyra.runtime.memory_embedding import Embedding
+from palyra.core.ports import Embedder
+from palyra.core.redaction import Redactor
+from palyra.features.memory.embedding import Embedding
+from palyra.features.memory.model import Item, NewMemory, Where
+from palyra.features.memory.service import Memory
+from palyra.store.database import Database
+from palyra.store.sqlite import Sqlite
+from palyra.store.sqlite_files import fold_log
+from palyra.system.clock import Clock
 
 
 class WordEmbedder:

@@ -9,24 +9,24 @@ from typing import Any
 
 import msgspec
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from palyra.domain.events import Budgets, ClientTool, Earlier
-from palyra.domain.ids import OWNER
-from palyra.domain.memory import NewMemory
-from palyra.journal import approvals, runs
-from palyra.journal.approvals import Approval
-from palyra.journal.sessions import Session
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submitted
+from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from palyra.core.events import Budgets, ClientTool, Earlier
+from palyra.core.ids import OWNER
+from palyra.features.compaction.service import Compact
+from palyra.features.memory.model import NewMemory
+from palyra.features.openai_api.sessions import Asked, CallName
+from palyra.features.references.attachments import Attaching
+from palyra.features.time_travel.replay import recording as recordings
+from palyra.features.time_travel.replay.recording import Recording
+from palyra.features.time_travel.rewind import Rewind
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Failure, Hold, Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.attachments import Attaching
-from palyra.runtime.callers import Asked, CallName
-from palyra.runtime.compacting import Compact
-from palyra.runtime.gateway import Submitted
-from palyra.runtime.replay import recording as recordings
-from palyra.runtime.replay.recording import Recording
-from palyra.runtime.rewind import Rewind
-from palyra.runtime.undo import Undo
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, runs
+from palyra.store.approvals import Approval
+from palyra.store.sessions import Session
 from tests.e2e.test_images import png
 from tests.inprocess import TERMINAL, body, finished, say, session, until
 from tests.watching_over import JumpingClock

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from palyra.app import Daemon
-from palyra.domain import cron, schedules
-from palyra.domain.ids import OWNER
-from palyra.domain.schedules import Firing
-from palyra.journal import schedules as rows
-from palyra.journal import tasks
+from palyra.core.ids import OWNER
+from palyra.features.schedules import cron, rows
+from palyra.features.schedules import model as schedules_model
+from palyra.features.schedules.model import Firing
+from palyra.features.schedules.service import NewSchedule, ShownSchedule
 from palyra.models.scripted import Script, ScriptedModel, Turn
-from palyra.runtime.schedule_verbs import NewSchedule, ShownSchedule
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import tasks
 from tests.clocks import HeldClock
 from tests.inprocess import daemon
 
@@ -28,7 +28,7 @@ def moment(text: str, zone: ZoneInfo = VIENNA) -> int:
 
 
 def shown(moments: list[int]) -> list[str]:
-    return [schedules.shown(each, "Europe/Vienna")[4:] for each in moments]
+    return [schedules_model.shown(each, "Europe/Vienna")[4:] for each in moments]
 
 
 @asynccontextmanager

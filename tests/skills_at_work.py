@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.tools import ToolResult
+from palyra.core.tools import ToolResult
+from palyra.features.skills import tools
+from palyra.features.skills.host import World
+from palyra.features.skills.store import Record, Skills
+from palyra.features.skills.tools import SkillTool
 from palyra.tools.paths import Fence
-from palyra.tools.skills import tools
-from palyra.tools.skills.host import World
-from palyra.tools.skills.store import Record, Skills
-from palyra.tools.skills.tools import SkillTool
 from tests.tools_at_work import context
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "skills"

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.channels.contract import Connector, Given, Mark, OutFile, Outgoing
-from palyra.channels.slack.kind import KIND
-from palyra.channels.slack.mrkdwn import EVERYONE
-from palyra.domain.channels import Button, InboundFile
+from palyra.features.channels.contract import Connector, Given, Mark, OutFile, Outgoing
+from palyra.features.channels.model import Button, InboundFile
+from palyra.features.channels.slack.mrkdwn import EVERYONE
+from palyra.features.channels.slack.settings import KIND
 from tests.connectors import Post, Quirk, RecordingDoor, Trouble, World
 from tests.slack_fake import APP_TOKEN, NAMES, TEAM, TOKEN, FakeSlack, slack
 

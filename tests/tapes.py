@@ -1,8 +1,8 @@
 """Building tapes by hand for tests of the fold: events in, conversation out."""
 
-from palyra.domain import conversation
-from palyra.domain.conversation import Conversation, RunProgress
-from palyra.domain.events import (
+from palyra.core import conversation
+from palyra.core.conversation import Conversation, RunProgress
+from palyra.core.events import (
     AnyEvent,
     Call,
     InputAssembled,
@@ -15,9 +15,9 @@ from palyra.domain.events import (
     ToolProposed,
     ToolStarted,
 )
-from palyra.domain.ids import CallId, RunId
-from palyra.domain.messages import StopReason
-from palyra.domain.tools import Effect
+from palyra.core.ids import CallId, RunId
+from palyra.core.messages import StopReason
+from palyra.core.tools import Effect
 
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from aiohttp import web
 
-from palyra.channels.contract import OutFile
-from palyra.channels.telegram.marking import units
-from palyra.domain.channels import InboundFile
+from palyra.features.channels.contract import OutFile
+from palyra.features.channels.model import InboundFile
+from palyra.features.channels.telegram.formatting import units
 from tests.connectors import Trouble
 
 TOKEN = "4711:a-token-that-nobody-may-see"

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.channels.contract import Given, Mark
-from palyra.channels.telegram.connector import Telegram
-from palyra.domain.channels import Button, InboundFile
+from palyra.features.channels.contract import Given, Mark
+from palyra.features.channels.model import Button, InboundFile
+from palyra.features.channels.telegram.connector import Telegram
 from tests.connectors import Post, Quirk, Trouble, World
 from tests.telegram_fake import TOKEN, BotApi, Kept, bot_api
 

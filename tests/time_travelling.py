@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import ModelRequest, Text, ToolMessage, UserMessage
-from palyra.journal.database import Appended
-from palyra.journal.sessions import Session
+from palyra.core.ids import OWNER
+from palyra.core.messages import ModelRequest, Text, ToolMessage, UserMessage
+from palyra.features.time_travel.rewind import Rewind, Rewound
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.rewind import Rewind, Rewound
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.database import Appended
+from palyra.store.sessions import Session
 from tests.inprocess import finished, say
 
 Tree = dict[str, tuple[int, bytes]]

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.labels import CLEAN, Label
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import ToolResult
-from palyra.tools import rehearsal, standard
+from palyra.core.labels import CLEAN, Label
+from palyra.core.ports import CallContext
+from palyra.core.tools import ToolResult
+from palyra.tools import crash_test_tools, standard
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.paths import Fence
 
@@ -24,7 +24,7 @@ def _artifact(artifact_id: str, session_id: str) -> tuple[bytes, Label] | None:
 
 def catalogue(*forbidden: str) -> Catalogue:
     fence = Fence(forbidden)
-    return Catalogue([*standard.tools(fence, _artifact), *rehearsal.tools(fence)])
+    return Catalogue([*standard.tools(fence, _artifact), *crash_test_tools.tools(fence)])
 
 
 def context(workspace: Path, call_id: str = "call") -> CallContext:

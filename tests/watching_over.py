@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.journal.incidents import Incident
-from palyra.runtime.clock import Clock
-from palyra.runtime.watchdog import Mode
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.health.rows import Incident
+from palyra.features.health.watchdog import Mode
+from palyra.serve.wiring.daemon import Daemon
+from palyra.system.clock import Clock
 from tests.inprocess import daemon, entries
 from tests.journals import run as run_loop
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from aiohttp import web
 
-from palyra.channels.contract import Given, Mark, OutFile
-from palyra.channels.webhook import KEY, SIGNATURE, TIMESTAMP, Webhook, signature
-from palyra.domain.channels import Button, InboundFile
+from palyra.features.channels.contract import Given, Mark, OutFile
+from palyra.features.channels.model import Button, InboundFile
+from palyra.features.channels.webhook import KEY, SIGNATURE, TIMESTAMP, Webhook, signature
 from tests.connectors import Post, Quirk, Trouble, World
 
 SECRET = "a secret of both sides"

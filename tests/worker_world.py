@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
-from palyra.domain.events import Entry
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
+from palyra.api import listen_sockets
+from palyra.core.events import Entry
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.workers.door.door import Door
+from palyra.features.workers.node import enrol as node_enrol
+from palyra.features.workers.node.home import Home
+from palyra.features.workers.node.worker import Worker
 from palyra.models.scripted import Turn
-from palyra.runtime.clock import Clock
-from palyra.transports import listening
-from palyra.transports.workers.door import Door
-from palyra.worker import enrolling
-from palyra.worker.home import Home
-from palyra.worker.worker import Worker
+from palyra.serve.wiring.daemon import Daemon
+from palyra.system.clock import Clock
 from tests.faults import permit_all
 from tests.inprocess import body, daemon, entries
 
@@ -28,7 +28,7 @@ REHEARSED = ("test.pure", "test.idempotent", "test.once", "test.reversible")
 LEASE_MS = 60_000
 _RUN = """import asyncio, sys
 from pathlib import Path
-from palyra.worker import running
+from palyra.features.workers.node import running
 asyncio.run(running.run(Path(sys.argv[1]), tuple(sys.argv[2].split(",")), slots=int(sys.argv[3]), say=print, rehearsal=True))
 """
 
@@ -113,7 +113,7 @@ class World:
     async def enrol(self, name: str = "attic") -> Home:
         made = await self.daemon.workers.desk.enrol(OWNER, name)
         home = Home(self.folder / name)
-        await enrolling.enrol(home, f"127.0.0.1:{self.proxy.port}", made.code, made.authority)
+        await node_enrol.enrol(home, f"127.0.0.1:{self.proxy.port}", made.code, made.authority)
         return home
 
     async def start(self, home: Home, *offered: str) -> "asyncio.Task[None]":
@@ -163,7 +163,7 @@ class World:
 @asynccontextmanager
 async def opened(daemon_: Daemon, folder: Path, *, port: int = 0) -> AsyncIterator[World]:
     """A door and a line, on a daemon that is there already."""
-    door = Door(daemon_.workers, daemon_.certificates, daemon_.clock, listening.bind("127.0.0.1", port))
+    door = Door(daemon_.workers, daemon_.certificates, daemon_.clock, listen_sockets.bind("127.0.0.1", port))
     await door.open()
     proxy = Proxy(door.port)
     await proxy.open()

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from palyra.worker import enrolling
-from palyra.worker.home import Home
+from palyra.features.workers.node import enrol as node_enrol
+from palyra.features.workers.node.home import Home
 from tests import console_world
 from tests.console.test_hostile_pages import BIDI, SCRIPT, unharmed
 from tests.console.test_keyboard import press, reach
@@ -121,7 +121,7 @@ def enrolled(daemon: DaemonProcess, tmp_path: Path) -> Iterator[str]:
     home, address = Home(tmp_path / "cellar"), f"127.0.0.1:{made['port']}"
     # In a thread of its own: the browser's driver has the loop of this one.
     with ThreadPoolExecutor(1) as hand:
-        hand.submit(lambda: asyncio.run(enrolling.enrol(home, address, made["code"], made["authority"]))).result(LONGEST_S)
+        hand.submit(lambda: asyncio.run(node_enrol.enrol(home, address, made["code"], made["authority"]))).result(LONGEST_S)
     yield "cellar"
     daemon.request("DELETE", "/v1/workers/cellar")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain import pictures
-from palyra.domain.errors import InvalidInput, NotFound, PalyraError
-from palyra.domain.labels import Label
-from palyra.domain.tools import Scope, Subject, ToolResult
+from palyra.core import image_formats
+from palyra.core.errors import InvalidInput, NotFound, PalyraError
+from palyra.core.labels import Label
+from palyra.core.tools import Scope, Subject, ToolResult
 from palyra.tools.browser import tools
 from palyra.tools.catalogue import Catalogue
 from tests.browser_world import Surfing, alive, below, surfing
@@ -105,7 +105,7 @@ def test_a_screenshot_is_an_image_of_the_page(surf: Surfing) -> None:
     result = surf.call("screenshot", at=page.data["page"])
     head, _, body = result.images[0].partition(",")
     assert (result.outcome, head) == ("ok", "data:image/jpeg;base64")
-    assert pictures.shape(b64decode(body)) == pictures.Shape("image/jpeg", 1280, 800)
+    assert image_formats.shape(b64decode(body)) == image_formats.Shape("image/jpeg", 1280, 800)
     assert surf.call("screenshot", at=surf.reference(page, "Get it")).outcome == "ok"
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from palyra.channels.contract import MOST_FILE_BYTES, Connector, Given, Lost, Outgoing, Refused, SendFailed, Taken
-from palyra.channels.discord import cursor as cursors
-from palyra.channels.discord.cursor import Cursor
-from palyra.channels.discord.kind import KIND
-from palyra.domain.channels import Button, Inbound
-from palyra.domain.errors import InvalidInput
-from palyra.domain.ids import OWNER
+from palyra.core.errors import InvalidInput
+from palyra.core.ids import OWNER
+from palyra.features.channels.contract import MOST_FILE_BYTES, Connector, Given, Lost, Outgoing, Refused, SendFailed, Taken
+from palyra.features.channels.discord import cursor as cursors
+from palyra.features.channels.discord.cursor import Cursor
+from palyra.features.channels.discord.settings import KIND
+from palyra.features.channels.model import Button, Inbound
 from palyra.models.scripted import ScriptedCall, Turn
 from tests.connectors import RecordingDoor
 from tests.discord_fake import TOKEN, FakeDiscord, discord

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from palyra.channels.contract import MOST_FILE_BYTES, Lost, Outgoing, Refused, Taken
-from palyra.channels.slack import cursor as cursors
-from palyra.channels.slack.scopes import SCOPES
-from palyra.domain.channels import Button, Inbound
-from palyra.domain.errors import InvalidInput
-from palyra.domain.ids import OWNER
+from palyra.core.errors import InvalidInput
+from palyra.core.ids import OWNER
+from palyra.features.channels.contract import MOST_FILE_BYTES, Lost, Outgoing, Refused, Taken
+from palyra.features.channels.model import Button, Inbound
+from palyra.features.channels.slack import cursor as cursors
+from palyra.features.channels.slack.scopes import SCOPES
 from palyra.models.scripted import ScriptedCall, Turn
 from tests.connectors import RecordingDoor
 from tests.inprocess import daemon

@@ -17,7 +17,7 @@ from aiohttp import web
 from scripts import slack_emulator
 from slack_sdk.web.async_client import AsyncWebClient
 
-from palyra.channels.contract import OutFile, Outgoing
+from palyra.features.channels.contract import OutFile, Outgoing
 from tests import ports
 from tests.connectors import RecordingDoor
 from tests.slack_fake import TOKEN, FakeSlack, asked_of, open_at

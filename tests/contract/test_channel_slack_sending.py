@@ -2,8 +2,8 @@
 
 import pytest
 
-from palyra.channels.contract import OutFile, SendFailed
-from palyra.domain.channels import Button
+from palyra.features.channels.contract import OutFile, SendFailed
+from palyra.features.channels.model import Button
 from tests.connectors import RecordingDoor
 from tests.slack_fake import TEAM, FakeSlack
 from tests.slack_world import heard, out, play, serving

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from palyra.channels.contract import Lost, OutFile, Outgoing, Refused, SendFailed
-from palyra.domain.channels import Button, InboundFile
-from palyra.domain.splitting import split
+from palyra.features.channels.contract import Lost, OutFile, Outgoing, Refused, SendFailed
+from palyra.features.channels.message_splitter import split
+from palyra.features.channels.model import Button, InboundFile
 from tests.connectors import WORLDS, Quirk, RecordingDoor, World, world
 
 Scene = Callable[["Stage"], Awaitable[None]]

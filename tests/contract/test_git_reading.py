@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.ports import CallContext
-from palyra.domain.redaction import Redactor
-from palyra.domain.tools import ToolResult
+from palyra.core.ports import CallContext
+from palyra.core.redaction import Redactor
+from palyra.core.tools import ToolResult
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 from palyra.tools.sandbox.sandbox import Sandbox
-from palyra.tools.shell.harmless import harmless
 from palyra.tools.shell.jobs import Jobs
-from palyra.tools.shell.running import Runner
+from palyra.tools.shell.read_only_commands import harmless
+from palyra.tools.shell.runner import Runner
 from palyra.tools.shell.tools import tools
 
 CANARY = "canary-4f21"
@@ -79,10 +79,10 @@ SHOWN = {
     "git log -S canary --oneline": [],
     "git log -G KEY -p": [],
     "git log --check": [],
-    "git log --stat --oneline": ["app.py", "three"],
+    "git log --stat --oneline": ["serve/wiring/daemon.py", "three"],
     "git show": ["Merge"],
     "git show HEAD~1": ["three"],
-    "git show HEAD~2 --stat": ["app.py"],
+    "git show HEAD~2 --stat": ["serve/wiring/daemon.py"],
     "git show side": ["side.txt"],
     "git show HEAD~2": ["print('two')"],
     "git show HEAD:src/app.py": ["print('two')"],

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import Forbidden, InvalidInput
-from palyra.domain.labels import Label
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Subject, ToolResult
+from palyra.core.errors import Forbidden, InvalidInput
+from palyra.core.labels import Label
+from palyra.core.ports import CallContext
+from palyra.core.tools import Subject, ToolResult
 from palyra.tools.net.resolve import Resolver
 from tests.net_world import Asked, Names, Site, Web, answer, certified, html, local, redirect, run
 

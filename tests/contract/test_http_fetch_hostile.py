@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.tools import ToolResult
-from palyra.tools.fetch_follow import MOST_BYTES
+from palyra.core.tools import ToolResult
+from palyra.tools.web.redirects import MOST_BYTES
 from tests.escapes.world import patience
 from tests.net_world import Asked, Site, Web, answer, html, local, run
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from palyra.domain.errors import PalyraError
+from palyra.core.errors import PalyraError
 from palyra.tools.net.resolve import Resolver
 from tests.material import ROOT, material
 from tests.net_world import Names, Site, Web, answer, local, redirect, run

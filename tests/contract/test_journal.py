@@ -9,14 +9,14 @@ import apsw
 import msgspec
 import pytest
 
-from palyra.domain.errors import ChainBroken, ConfigInvalid, Conflict, IllegalTransition, NotFound, Unavailable
-from palyra.domain.events import Entry, RunAccepted, RunCompleted, RunStarted
-from palyra.journal import migrations, sqlite_files, tape
-from palyra.journal.database import Database, Tx
-from palyra.journal.migrations import Migration
-from palyra.journal.sqlite import Sqlite
-from palyra.journal.sqlite_schema import MIGRATIONS
-from palyra.journal.verify import verify
+from palyra.core.errors import ChainBroken, ConfigInvalid, Conflict, IllegalTransition, NotFound, Unavailable
+from palyra.core.events import Entry, RunAccepted, RunCompleted, RunStarted
+from palyra.store import migrations, sqlite_files, tape
+from palyra.store.database import Database, Tx
+from palyra.store.migrations import Migration
+from palyra.store.sqlite import Sqlite
+from palyra.store.sqlite_schema import MIGRATIONS
+from palyra.store.verify import verify
 from tests.journals import FailingDisk, new_id, note, noting, opened, run
 
 

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from pathlib import Path
 
-from palyra.journal.sqlite_files import backup
+from palyra.store.sqlite_files import backup
 from tests.inprocess import daemon
 
 

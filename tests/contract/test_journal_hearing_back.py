@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import Unavailable
-from palyra.journal import tape, tasks
-from palyra.journal.database import Database, Tx
-from palyra.journal.verify import verify
+from palyra.core.errors import Unavailable
+from palyra.store import tape, tasks
+from palyra.store.database import Database, Tx
+from palyra.store.verify import verify
 from tests.journals import new_id, noting, opened, run
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import Conflict
-from palyra.domain.events import ModelUsed, RunAccepted, RunCompleted, RunStarted
-from palyra.journal import runs, tape
-from palyra.journal.database import Tx
-from palyra.journal.verify import verify
+from palyra.core.errors import Conflict
+from palyra.core.events import ModelUsed, RunAccepted, RunCompleted, RunStarted
+from palyra.store import runs, tape
+from palyra.store.database import Tx
+from palyra.store.verify import verify
 from tests.journals import new_id, note, noting, opened, run
 
 OWNER = "user:owner"

@@ -1,6 +1,6 @@
 """Migrations are locked: what a journal was made with never changes behind its back."""
 
-from palyra.journal.sqlite_schema import MIGRATIONS
+from palyra.store.sqlite_schema import MIGRATIONS
 
 # A number here is final once it has been released. Add a migration; never edit one.
 LOCKED = {

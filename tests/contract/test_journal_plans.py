@@ -8,27 +8,16 @@ from typing import Any
 import apsw
 import pytest
 
-from palyra.domain.errors import NotFound
-from palyra.journal import (
-    approvals,
-    candidates,
-    channel_outbox,
-    channel_people,
-    channels,
-    incidents,
-    memory,
-    notices,
-    runs,
-    schedules,
-    sessions,
-    tape,
-    tasks,
-    turns,
-    usage,
-    workspace,
-)
-from palyra.journal.database import Connection, Tx
-from palyra.journal.sqlite import Sqlite
+from palyra.core.errors import NotFound
+from palyra.features.channels.rows import messages, outbox, people
+from palyra.features.health import rows as health_rows
+from palyra.features.learning import rows as learning_rows
+from palyra.features.memory.rows import items, transcript_index
+from palyra.features.notices import rows as notices_rows
+from palyra.features.schedules import rows as schedules_rows
+from palyra.store import approvals, artifacts, runs, sessions, tape, tasks, usage
+from palyra.store.database import Connection, Tx
+from palyra.store.sqlite import Sqlite
 from tests.journals import new_id
 
 QUERIES: dict[str, Callable[[Tx], Any]] = {
@@ -47,35 +36,35 @@ QUERIES: dict[str, Callable[[Tx], Any]] = {
     "pending approvals of a run": lambda tx: approvals.pending_of_run(tx, "r"),
     "the next expiry": approvals.next_expiry,
     "grants": lambda tx: approvals.grants_for(tx, "p", "s"),
-    "effects of a run": lambda tx: workspace.effects_of_run(tx, "s", "r"),
-    "what waits to be indexed": turns.behind,
-    "indexing what was said": lambda tx: turns.index(tx, 5),
-    "passages without a vector": lambda tx: turns.unembedded(tx, 5),
-    "items without a vector": lambda tx: memory.unembedded(tx, 5),
+    "effects of a run": lambda tx: artifacts.effects_of_run(tx, "s", "r"),
+    "what waits to be indexed": transcript_index.behind,
+    "indexing what was said": lambda tx: transcript_index.index(tx, 5),
+    "passages without a vector": lambda tx: transcript_index.unembedded(tx, 5),
+    "items without a vector": lambda tx: items.unembedded(tx, 5),
     "runs that nobody says to be alive": lambda tx: runs.silent(tx, 5, 9),
     "messages that nobody begins": lambda tx: runs.unbegun(tx, 5, 9),
     "approvals that wait": lambda tx: approvals.pending_since(tx, 5, 9),
     "silent tasks": lambda tx: tasks.silent(tx, 5, 9),
-    "open incidents": incidents.opened,
-    "an open incident": lambda tx: incidents.find_open(tx, "k"),
-    "notices": lambda tx: notices.listing(tx, "p"),
-    "unread notices": lambda tx: notices.unread(tx, "p"),
-    "notices behind a position": lambda tx: notices.told_after(tx, 5),
-    "open incidents by domain": incidents.open_by_domain,
-    "effects of a session": lambda tx: workspace.effects_of_session(tx, "s"),
-    "open messages of chats": lambda tx: channels.open_messages(tx, "held"),
-    "a message by the platform's id": lambda tx: channels.by_native_id(tx, "c", "n"),
-    "messages of a run": lambda tx: channels.of_run(tx, "r"),
-    "messages of a sender": lambda tx: channels.counts(tx, "c", "s"),
-    "what happened to a message": lambda tx: channels.steps(tx, "m"),
-    "a message": lambda tx: channels.find(tx, "m"),
-    "replies to be sent": lambda tx: channel_outbox.waiting(tx, "c", 5),
-    "replies to a message": lambda tx: channel_outbox.of_message(tx, "m"),
-    "dead letters": channel_outbox.dead,
-    "a person in a chat": lambda tx: channel_people.find(tx, "c", "s"),
-    "what a pairing code stands for": lambda tx: channel_people.by_code(tx, b"x"),
+    "open incidents": health_rows.opened,
+    "an open incident": lambda tx: health_rows.find_open(tx, "k"),
+    "notices": lambda tx: notices_rows.listing(tx, "p"),
+    "unread notices": lambda tx: notices_rows.unread(tx, "p"),
+    "notices behind a position": lambda tx: notices_rows.told_after(tx, 5),
+    "open incidents by domain": health_rows.open_by_domain,
+    "effects of a session": lambda tx: artifacts.effects_of_session(tx, "s"),
+    "open messages of chats": lambda tx: messages.open_messages(tx, "held"),
+    "a message by the platform's id": lambda tx: messages.by_native_id(tx, "c", "n"),
+    "messages of a run": lambda tx: messages.of_run(tx, "r"),
+    "messages of a sender": lambda tx: messages.counts(tx, "c", "s"),
+    "what happened to a message": lambda tx: messages.steps(tx, "m"),
+    "a message": lambda tx: messages.find(tx, "m"),
+    "replies to be sent": lambda tx: outbox.waiting(tx, "c", 5),
+    "replies to a message": lambda tx: outbox.of_message(tx, "m"),
+    "dead letters": outbox.dead,
+    "a person in a chat": lambda tx: people.find(tx, "c", "s"),
+    "what a pairing code stands for": lambda tx: people.by_code(tx, b"x"),
     "what schedules used": lambda tx: usage.of_schedules(tx, "p"),
-    "the newest firings": lambda tx: schedules.newest_firings(tx, "p"),
+    "the newest firings": lambda tx: schedules_rows.newest_firings(tx, "p"),
     "approvals by the end of their id": lambda tx: approvals.ending_with(tx, "ABCDEF"),
 }
 
@@ -122,5 +111,5 @@ def test_a_plan_is_made_once_and_not_for_every_value_that_is_bound(tmp_path: Pat
 
 
 def test_whether_somebody_has_answered_is_asked_without_going_through_what_others_decided(tmp_path: Path) -> None:
-    plans = plans_of(tmp_path, lambda tx: candidates.answers_since(tx, "p", 0))
+    plans = plans_of(tmp_path, lambda tx: learning_rows.answers_since(tx, "p", 0))
     assert [plan for plan in plans if "entries_answers (principal=? AND position>?)" in plan], plans

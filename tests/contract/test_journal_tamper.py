@@ -8,9 +8,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from palyra.domain.errors import Unavailable
-from palyra.journal import sqlite_files
-from palyra.journal.verify import Report
+from palyra.core.errors import Unavailable
+from palyra.store import sqlite_files
+from palyra.store.verify import Report
 from tests.journals import new_id, noting, opened, run
 
 TAPES = [new_id() for _ in range(4)]
@@ -149,7 +149,7 @@ def test_an_inserted_entry_is_found(whole: Path, tmp_path: Path, where: str) -> 
 
 
 def test_a_forged_entry_with_a_right_hash_but_no_head_is_found(whole: Path, tmp_path: Path) -> None:
-    from palyra.domain import chain
+    from palyra.core import chain
 
     def forge(raw: apsw.Connection) -> None:
         time_ms, body, kind = raw.execute("SELECT time_ms, body, kind FROM entries WHERE position = 3").get

@@ -7,17 +7,18 @@ import msgspec
 import pytest
 from bench.learning import score
 
-from palyra.domain.budgets import Limit, Terms
-from palyra.domain.events import SessionRestored, ToolUndone
-from palyra.domain.ids import OWNER, SYSTEM_TAPE, CallId
-from palyra.domain.learning import BUDGET_TOKENS, MOST_CANDIDATES, Candidate, Threshold, Thresholds
-from palyra.domain.memory import NewMemory, Where
-from palyra.domain.messages import ModelRequest
-from palyra.domain.verdicts import Origin
-from palyra.journal import candidates, tape
-from palyra.models import estimate
+from palyra.core.events import SessionRestored, ToolUndone
+from palyra.core.ids import OWNER, SYSTEM_TAPE, CallId
+from palyra.core.messages import ModelRequest
+from palyra.core.verdicts import Origin
+from palyra.features.budgets.model import Limit, Terms
+from palyra.features.learning import rows as learning_rows
+from palyra.features.learning.model import BUDGET_TOKENS, MOST_CANDIDATES, Candidate, Threshold, Thresholds
+from palyra.features.learning.settings import LearningSettings
+from palyra.features.memory.model import NewMemory, Where
+from palyra.models import usage_estimate
 from palyra.models.scripted import Failure, ScriptedModel, Turn
-from palyra.runtime.learning.settings import LearningSettings
+from palyra.store import tape
 from tests.journals import run
 from tests.learning_corpus import CORPUS, HELD_OUT, TUNING, Call, Conversation, Run
 from tests.learning_world import EVERYTHING, World, learning_world
@@ -194,7 +195,7 @@ def test_what_was_rejected_is_never_suggested_again(tmp_path: Path) -> None:
         async with learning_world(tmp_path) as world:
             (candidate,) = await learn(world, "I prefer tabs over spaces.")
             await world.db.write(
-                lambda tx: candidates.settle(tx, candidates.get(tx, OWNER, candidate.candidate_id), "reject", OWNER)
+                lambda tx: learning_rows.settle(tx, learning_rows.get(tx, OWNER, candidate.candidate_id), "reject", OWNER)
             )
             assert await learn(world, "I prefer tabs over spaces.") == []
             assert [each.state for each in await world.listed(EVERYTHING)] == ["rejected"]
@@ -277,7 +278,7 @@ def test_what_was_undone_later_is_no_example_any_more(tmp_path: Path) -> None:
         async with learning_world(tmp_path) as world:
             first = await world.record(Conversation("one", (Run("Publish the page", calls),)))
             await world.reflect(first)
-            (done,) = await world.db.read(lambda tx: candidates.sequences(tx, OWNER, 10))
+            (done,) = await world.db.read(lambda tx: learning_rows.sequences(tx, OWNER, 10))
             undone = ToolUndone(call_id=CallId("x"), changes=())
             await world.db.write(lambda tx: tape.append(tx, first.session_id, OWNER, [undone], done.run_id))
             await world.say(first, "Thanks.")
@@ -363,16 +364,16 @@ def test_a_model_is_shown_nothing_from_outside_and_no_more_than_its_budget(tmp_p
 
     def size(request: ModelRequest) -> int:
         text = request.instructions + str(request.messages)
-        return estimate.tokens(text) + (request.max_output_tokens or 0)
+        return usage_estimate.tokens(text) + (request.max_output_tokens or 0)
 
     async def scenario() -> None:
         async with learning_world(tmp_path, LearningSettings(model="scripted/one"), model) as world:
             runs = [Run(f"Number {number}: " + "tell me about the garden and the house. " * 6, (page,)) for number in range(30)]
             session = await world.record(Conversation("long", (*runs, Run("I AM EVE", source="mail:eve"))))
             while True:
-                before = await world.db.read(lambda tx: candidates.read_upto(tx, session.session_id))
+                before = await world.db.read(lambda tx: learning_rows.read_upto(tx, session.session_id))
                 await world.reflect(session)
-                if await world.db.read(lambda tx: candidates.read_upto(tx, session.session_id)) == before:
+                if await world.db.read(lambda tx: learning_rows.read_upto(tx, session.session_id)) == before:
                     break
             shown = [str(request.messages) for request in model.requests]
             assert 2 <= len(shown) <= 30

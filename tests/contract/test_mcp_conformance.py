@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.ports import CallContext
-from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.connection import Pace
-from palyra.tools.mcp.known import KnownFiles
-from palyra.tools.mcp.servers import Servers
-from palyra.tools.mcp.tool import McpTool
+from palyra.core.ports import CallContext
+from palyra.features.mcp.accepted_tools import KnownFiles
+from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.servers import Servers
+from palyra.features.mcp.settings import ServerConfig
+from palyra.features.mcp.tools import McpTool
 
 # As a program it is started from anywhere.
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import InvalidInput
-from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.connection import Pace
-from palyra.tools.mcp.declared import MOST_TOOLS
+from palyra.core.errors import InvalidInput
+from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.declaration import MOST_TOOLS
+from palyra.features.mcp.settings import ServerConfig
 from tests import mcp_servers
 from tests.contract.test_mcp_servers import At, opened, run, until
 
@@ -215,9 +215,9 @@ def test_a_server_that_will_not_leave_is_killed_with_its_children(tmp_path: Path
 _DAEMON = """
 import asyncio, sys
 from pathlib import Path
-from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.known import KnownFiles
-from palyra.tools.mcp.servers import Servers
+from palyra.features.mcp.settings import ServerConfig
+from palyra.features.mcp.accepted_tools import KnownFiles
+from palyra.features.mcp.servers import Servers
 
 async def main():
     folder = Path(sys.argv[1])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from palyra.tools.mcp.config import ServerConfig
+from palyra.features.mcp.settings import ServerConfig
 from tests.contract.test_mcp_servers import At, opened, run, until
 from tests.mcp_servers import text, tool
 

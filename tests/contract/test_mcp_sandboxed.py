@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from palyra.tools.mcp import sandboxed
-from palyra.tools.mcp.config import ServerConfig
+from palyra.features.mcp import sandboxed_process
+from palyra.features.mcp.settings import ServerConfig
 from palyra.tools.sandbox.sandbox import Sandbox
 from tests.contract.test_mcp_servers import At, opened, run, until
 
@@ -57,7 +57,7 @@ def test_a_server_in_the_sandbox_works_and_reaches_nothing_else(tmp_path: Path, 
         canary = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
         port = canary.sockets[0].getsockname()[1]
         config = ServerConfig(name="s", command=python, args=("-c", _LOOK, str(secret), str(port)))
-        spawn = sandboxed.spawner(sandbox, tier=probe.tier)
+        spawn = sandboxed_process.spawner(sandbox, tier=probe.tier)
         async with canary, opened(tmp_path, config, spawn=spawn) as servers:
             at = At(servers, tmp_path / "work" / "s")
             await until(lambda: bool(servers.pending()))
@@ -74,7 +74,7 @@ def test_a_server_does_not_start_where_the_machine_gives_less_than_asked(tmp_pat
     async def work() -> None:
         sandbox = Sandbox(most="A")
         config = ServerConfig(name="s", command="/bin/cat")
-        async with opened(tmp_path, config, spawn=sandboxed.spawner(sandbox)) as servers:
+        async with opened(tmp_path, config, spawn=sandboxed_process.spawner(sandbox)) as servers:
             await until(lambda: bool(servers.status()[0].detail))
             assert "this machine gives tier A" in servers.status()[0].detail
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.labels import Label
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Scope, Subject, ToolResult
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.labels import Label
+from palyra.core.ports import CallContext
+from palyra.core.tools import Scope, Subject, ToolResult
+from palyra.features.mcp.accepted_tools import KnownFiles
+from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.servers import Servers
+from palyra.features.mcp.settings import ServerConfig
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.connection import Pace
-from palyra.tools.mcp.known import KnownFiles
-from palyra.tools.mcp.servers import Servers
 from tests import mcp_servers
 from tests.escapes.world import patience
 

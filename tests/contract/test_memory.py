@@ -10,14 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.ids import SYSTEM_TAPE
-from palyra.domain.labels import Label
-from palyra.domain.memory import INJECTION_THRESHOLD, Item, NewMemory, ScopeKind, Where
-from palyra.journal import memory as rows
-from palyra.journal import memory_index, tape
-from palyra.journal.sqlite_files import inspect
-from palyra.runtime.memory import ALL_STATES, Change, Memory, Origin
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.ids import SYSTEM_TAPE
+from palyra.core.labels import Label
+from palyra.features.memory.model import INJECTION_THRESHOLD, Item, NewMemory, ScopeKind, Where
+from palyra.features.memory.rows import index
+from palyra.features.memory.rows import items as rows
+from palyra.features.memory.service import ALL_STATES, Change, Memory, Origin
+from palyra.store import tape
+from palyra.store.sqlite_files import inspect
 from tests.remembering import ME, SetClock, WordEmbedder, found, remember, remembering, settled
 
 UNTRUSTED = Origin("tool", Label("untrusted", sources=("https://example.org/",)))
@@ -401,7 +402,7 @@ def test_the_index_is_exactly_what_is_active_after_any_changes(tmp_path: Path) -
             for word in words:
                 expected = sorted(each.text for each in active if word in each.text.split())
                 assert sorted(await found(memory, ME, word, 500)) == expected
-            (partition,) = await memory._db.read(lambda tx: memory_index.everything_of(tx, "user:owner"))
+            (partition,) = await memory._db.read(lambda tx: index.everything_of(tx, "user:owner"))
             assert partition.items == len(active)
 
     asyncio.run(work())

@@ -12,15 +12,16 @@ import pytest
 from bench.memory_set import ANSWERED, UNANSWERED
 from numpy.typing import NDArray
 
-from palyra.domain.errors import Unavailable
-from palyra.domain.memory import INJECTION_THRESHOLD, NewMemory
-from palyra.journal import memory as rows
-from palyra.journal import memory_index, memory_search
-from palyra.journal.database import Tx
-from palyra.journal.memory_codes import Codes
+from palyra.core.errors import Unavailable
+from palyra.features.memory.model import INJECTION_THRESHOLD, NewMemory
+from palyra.features.memory.rows import index
+from palyra.features.memory.rows import items as rows
+from palyra.features.memory.rows import search as rows_search
+from palyra.features.memory.rows.codes import Codes
+from palyra.features.memory.service import Change
 from palyra.models import embedding_process
-from palyra.models.embedding import LocalEmbedder
-from palyra.runtime.memory import Change
+from palyra.models.embeddings import LocalEmbedder
+from palyra.store.database import Tx
 from tests.remembering import ME, found, remember, remembering, settled
 
 
@@ -167,7 +168,7 @@ def test_a_vector_for_an_item_that_was_left_meanwhile_is_dropped(tmp_path: Path)
             (item,) = await remember(memory, ME, "The standup is at nine")
             (todo,) = await memory._db.read(lambda tx: rows.unembedded(tx, 10))
             await memory.change(ME, item.memory_id, Change(text="The standup is at ten"))
-            packed = {todo.spot: memory_index.pack((np.ones(384, np.float32) / np.float32(np.sqrt(384))).tobytes())}
+            packed = {todo.spot: index.pack((np.ones(384, np.float32) / np.float32(np.sqrt(384))).tobytes())}
             assert await memory._db.write(lambda tx: rows.embedded(tx, by="late", packed=packed)) == 0
             assert await memory._db.read(lambda tx: tx.all("SELECT count(*) FROM memory_vectors")) == [(0,)]
 
@@ -204,12 +205,12 @@ def test_signs_in_memory_follow_every_change_and_are_let_go(tmp_path: Path) -> N
             await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[:300]])
             await memory.import_(ME, [NewMemory(text=text) for text in list(vectors)[300:]])
             todo = await memory._db.read(lambda tx: rows.unembedded(tx, 1_000))
-            packed = {each.spot: memory_index.pack(vectors[each.views[0]].tobytes()) for each in todo}
+            packed = {each.spot: index.pack(vectors[each.views[0]].tobytes()) for each in todo}
             await memory._db.write(lambda tx: rows.embedded(tx, by="test", packed=packed))
 
             def nearest(tx: Tx, text: str) -> str:
-                seen = memory_index.everything_of(tx, "user:owner")
-                best = memory_search.search(tx, seen, "", 1, vector=vectors[text], codes=codes)
+                seen = index.everything_of(tx, "user:owner")
+                best = rows_search.search(tx, seen, "", 1, vector=vectors[text], codes=codes)
                 return best[0].item.text
 
             for text in ("item 0", "item 255", "item 256", "item 599"):

@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from palyra.domain.messages import Channel, ModelCall, ModelRequest, Reply, Text, ToolSchema, Usage, UserMessage
-from palyra.domain.ports import ModelProvider
+from palyra.core.messages import Channel, ModelCall, ModelRequest, Reply, Text, ToolSchema, Usage, UserMessage
+from palyra.core.ports import ModelProvider
 from palyra.models.dialects import Dialect, open_provider
 from palyra.models.http import Endpoint, HttpClient
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from palyra.domain.messages import AssistantMessage, Channel, Message, ModelCall, Text, ToolMessage, UserMessage
+from palyra.core.messages import AssistantMessage, Channel, Message, ModelCall, Text, ToolMessage, UserMessage
 from palyra.models.dialects import open_provider
 from palyra.models.http import Endpoint, HttpClient
 from tests.fake_provider import DELTAS, TOOL_TURNS

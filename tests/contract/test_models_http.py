@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from palyra.domain.messages import (
+from palyra.core.messages import (
     NO_CALL,
     AssistantMessage,
     FailureClass,

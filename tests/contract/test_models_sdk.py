@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.messages import Reply, StopReason, Usage
+from palyra.core.messages import Reply, StopReason, Usage
 from palyra.models.dialects import Dialect, open_provider
 from palyra.models.http import Endpoint, HttpClient
-from palyra.models.usage import anthropic_usage, chat_usage, responses_usage
+from palyra.models.usage_report import anthropic_usage, chat_usage, responses_usage
 from tests.fake_provider import SSE, Answer, FakeProvider
 from tests.material import material
 from tests.model_reading import Recording, asks, recordings

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.domain.messages import ANY_CALL, NO_CALL, AnswerSchema
+from palyra.core.messages import ANY_CALL, NO_CALL, AnswerSchema
 from palyra.models.dialects import Dialect
 from tests.contract.test_models_http import EVERY, HELLO, SCHEMA, SCRIPT, ask, run, sent
 from tests.fake_provider import WRITERS, Answer, FakeProvider, Request

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import PalyraError
+from palyra.core.errors import PalyraError
 from palyra.tools.net.egress import Allowance, Egress, Gate, Passage
 from palyra.tools.net.resolve import Resolver
 from tests.material import material

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.labels import Label
-from palyra.domain.ports import Policy
-from palyra.domain.tools import Scope, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny, Question
+from palyra.core.labels import Label
+from palyra.core.ports import Policy
+from palyra.core.tools import Scope, ToolSpec
+from palyra.core.verdicts import Allow, Ask, Deny, Question
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import PolicyStore
 

@@ -8,7 +8,7 @@ import sys
 _SCRIPT = """
 import json, os, subprocess, sys, threading
 from palyra.domain import processors
-from palyra.domain.hands import Hands
+from palyra.system.thread_pool import Hands
 
 SHOW = "import os; print(sorted(os.sched_getaffinity(0)))"
 def started():

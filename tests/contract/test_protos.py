@@ -11,13 +11,13 @@ from google.protobuf.message_factory import GetMessageClass
 from msgspec import inspect
 from scripts import protos
 
-from palyra.domain.events import Entry, encode
-from palyra.transports.grpc.batches import message_of, messages_of
-from palyra.transports.grpc.binding import bound, services
-from palyra.transports.grpc.codec import filler, reader
-from palyra.transports.grpc.shapes import EVENT, Choice, Field, Json, Many, Map, Message, Scalar, fields_of
-from palyra.transports.grpc.verbs import answers_of, kind_of, option_of
-from palyra.transports.http import table
+from palyra.api import table
+from palyra.api.grpc.batches import message_of, messages_of
+from palyra.api.grpc.binding import bound, services
+from palyra.api.grpc.codec import filler, reader
+from palyra.api.grpc.shapes import EVENT, Choice, Field, Json, Many, Map, Message, Scalar, fields_of
+from palyra.api.grpc.verbs import answers_of, kind_of, option_of
+from palyra.core.events import Entry, encode
 from palyra.v1 import events_pb2, options_pb2
 
 ROOT = Path(__file__).parents[2]

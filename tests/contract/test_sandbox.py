@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, Unavailable
-from palyra.domain.tools import Tier
+from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, Unavailable
+from palyra.core.tools import Tier
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.sandbox import bubblewrap, masks, system
@@ -345,7 +345,7 @@ def test_a_granted_host_is_reached_through_the_proxy_and_no_other(here: World, w
         direct = await tool("shell.run", command=f"exec 3<>/dev/tcp/127.0.0.1/{here.port} && cat <&3", hosts=[address])
         return granted, other, direct
 
-    from palyra.domain.tools import ToolResult
+    from palyra.core.tools import ToolResult
     from tests.escapes.world import as_user
 
     def job() -> ToolResult:

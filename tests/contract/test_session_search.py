@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.events import (
+from palyra.core.events import (
     AnyEvent,
     AssembledPart,
     InputAssembled,
@@ -21,17 +21,18 @@ from palyra.domain.events import (
     RunStarted,
     SessionCreated,
 )
-from palyra.domain.ids import make
-from palyra.domain.labels import CLEAN, Label, private, untrusted
-from palyra.domain.ports import CallContext, Embedder
-from palyra.journal import sessions, tape, turns
-from palyra.journal.database import Database, Tx
-from palyra.journal.sqlite import Sqlite
-from palyra.models import counting
-from palyra.models.embedding import LocalEmbedder
-from palyra.runtime.memory_embedding import Embedding
-from palyra.runtime.transcripts import Transcripts
-from palyra.tools.session_search import SessionSearch, SessionSearchArguments
+from palyra.core.ids import make
+from palyra.core.labels import CLEAN, Label, private, untrusted
+from palyra.core.ports import CallContext, Embedder
+from palyra.features.memory.embedding import Embedding
+from palyra.features.memory.rows import transcript_index
+from palyra.features.memory.session_search import SessionSearch, SessionSearchArguments
+from palyra.features.memory.transcripts import Transcripts
+from palyra.models import token_count
+from palyra.models.embeddings import LocalEmbedder
+from palyra.store import sessions, tape
+from palyra.store.database import Database, Tx
+from palyra.store.sqlite import Sqlite
 from tests.journals import FakeClock
 
 OWNER = "user:owner"
@@ -165,7 +166,7 @@ def test_meanings_are_searched_once_the_daemon_was_quiet_and_a_crash_before_lose
     async def work() -> None:
         async with world(tmp_path) as here:
             await here.db.write(lambda tx: talk(tx, 1, OWNER, "My dog is called Rex", "Good to hear."))
-            await here.db.write(lambda tx: turns.index(tx, 1))
+            await here.db.write(lambda tx: transcript_index.index(tx, 1))
         async with world(tmp_path, LocalEmbedder()) as here:
             here.embedding.look_at_said()
             await asyncio.wait_for(here.embedding.settled(), 60)
@@ -190,7 +191,7 @@ def test_without_a_model_it_is_searched_by_words_and_says_so(tmp_path: Path) -> 
 def test_the_tool_costs_few_tokens() -> None:
     spec = SessionSearch.spec
     schema = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    assert counting.count(json.dumps(schema)) <= 60
+    assert token_count.count(json.dumps(schema)) <= 60
 
 
 class Talk(NamedTuple):
@@ -230,6 +231,6 @@ def test_an_asker_learns_the_same_as_if_nobody_else_had_said_anything(
 
 @given(st.text(max_size=6_000))
 def test_passages_are_the_whole_text_in_order_and_each_is_short(text: str) -> None:
-    cut = turns.passages(text)
+    cut = transcript_index.passages(text)
     assert "".join(text[first:end] for first, end in cut) == text
     assert all(end - first <= 1_000 for first, end in cut)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput, LimitExceeded, PalyraError
-from palyra.tools.skills import package
-from palyra.tools.skills.store import Record, Skills
+from palyra.core.errors import InvalidInput, LimitExceeded, PalyraError
+from palyra.features.skills import package
+from palyra.features.skills.store import Record, Skills
 from tests.tools_at_work import tree
 
 HEAD = b"---\nname: packed\ndescription: From an archive.\n---\nBody.\n"

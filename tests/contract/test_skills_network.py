@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.tools import ToolResult
+from palyra.core.tools import ToolResult
+from palyra.features.skills import network
+from palyra.features.skills.host import World
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.paths import Fence
-from palyra.tools.skills import network
-from palyra.tools.skills.host import World
 from tests.net_world import Site, answer, local, redirect, run
 from tests.skills_at_work import asking, tool
 from tests.tools_at_work import context

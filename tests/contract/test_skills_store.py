@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from palyra.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
+from palyra.core.errors import Conflict, InvalidInput, NotFound, Unavailable
+from palyra.features.skills import signature, tools
+from palyra.features.skills.host import World
+from palyra.features.skills.store import Proposal, Record, Skills
 from palyra.tools.paths import Fence
-from palyra.tools.skills import signing, tools
-from palyra.tools.skills.host import World
-from palyra.tools.skills.store import Proposal, Record, Skills
 from tests.skills_at_work import ECHO, asking, installed, make
 from tests.tools_at_work import tree
 
@@ -35,7 +35,7 @@ def offered(skills: Skills) -> list[str]:
 
 
 def publisher(skills: Skills, key: bytes = KEY, name: str = "maker") -> str:
-    public = signing.public_key(key)
+    public = signature.public_key(key)
     skills.publishers.add(name, public)
     return public
 
@@ -117,7 +117,7 @@ def test_an_older_version_waits_for_a_yes_that_knows_it_is_older(
 
     def written(version: str) -> None:
         (source / "SKILL.md").write_text(f"---\nname: subject\ndescription: d\nversion: '{version}'\n---\nIt is {version}.\n")
-        signing.sign(source, KEY)
+        signature.sign(source, KEY)
 
     written(installed_one)
     installed(skills, source, state=None)
@@ -193,7 +193,7 @@ def test_what_it_says_is_untrusted_until_it_is_trusted(skills: Skills, source: P
 
 def test_a_generated_skill_starts_in_quarantine_even_if_it_is_signed(skills: Skills, source: Path) -> None:
     publisher(skills)
-    signing.sign(source, KEY)
+    signature.sign(source, KEY)
     record = skills.install(source, confirm=skills.look(source, generated=True).digest, generated=True)
     assert isinstance(record, Record)
     assert (record.state, offered(skills)) == ("quarantined", [])
@@ -219,20 +219,20 @@ def test_a_name_that_is_no_name_reaches_no_file(skills: Skills, name: str) -> No
 
 def test_a_skill_of_a_trusted_publisher_is_trusted(skills: Skills, source: Path) -> None:
     public = publisher(skills)
-    signing.sign(source, KEY)
+    signature.sign(source, KEY)
     record = installed(skills, source, state=None)
     assert (record.state, record.vouched, record.signer) == ("trusted", "publisher", public)
     assert (skills.get("subject").publisher, offered(skills)) == ("maker", ["skill.read", "skill:subject/run"])
 
 
 def test_a_signature_by_somebody_unknown_lifts_no_quarantine(skills: Skills, source: Path) -> None:
-    signing.sign(source, KEY)
+    signature.sign(source, KEY)
     assert installed(skills, source, state=None).state == "quarantined"
 
 
 def test_a_publisher_who_is_not_trusted_any_more_takes_their_skills_along(skills: Skills, source: Path) -> None:
     publisher(skills)
-    signing.sign(source, KEY)
+    signature.sign(source, KEY)
     installed(skills, source, state=None)
     assert skills.publishers.remove("maker")
     listed = skills.get("subject")
@@ -241,10 +241,10 @@ def test_a_publisher_who_is_not_trusted_any_more_takes_their_skills_along(skills
 
 def test_an_update_signed_by_another_key_is_not_trusted(skills: Skills, source: Path) -> None:
     publisher(skills)
-    signing.sign(source, KEY)
+    signature.sign(source, KEY)
     installed(skills, source, state=None)
     (source / "SKILL.md").write_text("---\nname: subject\ndescription: Taken over.\n---\nEvil.\n")
-    signing.sign(source, bytes(32))
+    signature.sign(source, bytes(32))
     record = skills.install(source)
     assert isinstance(record, Record)
     assert record.state == "quarantined"
@@ -254,7 +254,7 @@ def test_an_update_signed_by_another_key_is_not_trusted(skills: Skills, source: 
 def test_files_that_do_not_fit_their_signature_are_refused(skills: Skills, source: Path, what: str) -> None:
     publisher(skills)
     (source / "notes.md").write_text("n")
-    signing.sign(source, KEY)
+    signature.sign(source, KEY)
     match what:
         case "changed":
             (source / "run.wat").write_text(ECHO + " ")
@@ -282,8 +282,8 @@ def test_a_signature_that_cannot_be_read_is_refused_or_none(skills: Skills, sour
 
 def test_the_key_in_the_signature_must_be_the_key_that_signed(skills: Skills, source: Path) -> None:
     public = publisher(skills)
-    made = signing.sign(source, bytes(32))
-    (source / "skill.sig").write_bytes(msgspec.json.encode(signing.Signature(public, made.signature)))
+    made = signature.sign(source, bytes(32))
+    (source / "skill.sig").write_bytes(msgspec.json.encode(signature.Signature(public, made.signature)))
     with pytest.raises(InvalidInput):
         skills.look(source)
 
@@ -342,7 +342,7 @@ def test_a_record_that_cannot_be_read_stops_nothing_and_can_be_put_right(
 
 def test_a_list_of_publishers_that_cannot_be_read_vouches_for_nobody(skills: Skills, tmp_path: Path, source: Path) -> None:
     publisher(skills)
-    signing.sign(source, KEY)
+    signature.sign(source, KEY)
     installed(skills, source, state=None)
     (tmp_path / "skills" / "publishers.toml").write_text("not toml")
     assert (skills.get("subject").state, offered(skills)) == ("quarantined", [])

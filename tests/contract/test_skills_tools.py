@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import wasmtime
 
-from palyra.domain.errors import Conflict, InvalidInput
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Scope, ToolResult, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny
+from palyra.core.errors import Conflict, InvalidInput
+from palyra.core.ports import CallContext
+from palyra.core.tools import Scope, ToolResult, ToolSpec
+from palyra.core.verdicts import Allow, Ask, Deny
+from palyra.features.skills import tools
+from palyra.features.skills.host import Asked, Incoming, Outgoing, World
+from palyra.features.skills.store import Skills
 from palyra.policy.store import PolicyStore
 from palyra.tools.catalogue import Catalogue, TypedTool
 from palyra.tools.paths import Fence
-from palyra.tools.skills import tools
-from palyra.tools.skills.host import Asked, Incoming, Outgoing, World
-from palyra.tools.skills.store import Skills
 from tests import policy_calls
 from tests.escapes.world import patience
 from tests.skills_at_work import ECHO, EXAMPLES, answering, asking, data, installed, make, module, outcome, packed, run, tool
@@ -206,9 +206,9 @@ def test_without_skills_there_are_no_tools_and_nothing_is_loaded(tmp_path: Path)
 import sys
 from pathlib import Path
 from palyra.tools.paths import Fence
-from palyra.tools.skills import network, tools
-from palyra.tools.skills.host import World
-from palyra.tools.skills.store import Skills
+from palyra.features.skills import network, tools
+from palyra.features.skills.host import World
+from palyra.features.skills.store import Skills
 assert tools.tools(Skills(Path(sys.argv[1])), World(Fence())) == ()
 print([name for name in ("wasmtime", "jsonschema_rs", "cryptography") if name in sys.modules])
 """

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from palyra.domain import events
-from palyra.domain.errors import Conflict, InvalidInput
-from palyra.domain.events import AdminChanged, TaskFinished
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.domain.redaction import Redactor
-from palyra.journal import tape, tasks
-from palyra.journal.database import Database, Tx
-from palyra.journal.sqlite import Sqlite
-from palyra.journal.tasks import HIGH, LOW, Task
-from palyra.runtime.lull import Lull
-from palyra.runtime.task_verbs import TaskVerbs
-from palyra.runtime.tasks import LEASE_MS, Hopeless, NotNow, Step, Tasks
+from palyra.agent.idle_gate import Lull
+from palyra.core import events
+from palyra.core.errors import Conflict, InvalidInput
+from palyra.core.events import AdminChanged, TaskFinished
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.core.redaction import Redactor
+from palyra.features.tasks.service import TaskVerbs
+from palyra.features.tasks.worker import LEASE_MS, Hopeless, NotNow, Step, Tasks
+from palyra.store import tape, tasks
+from palyra.store.database import Database, Tx
+from palyra.store.sqlite import Sqlite
+from palyra.store.tasks import HIGH, LOW, Task
 from tests.clocks import HeldClock
 from tests.faults import eventually
 from tests.journals import run

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.tools import ToolResult
+from palyra.core.tools import ToolResult
 from tests.escapes.world import patience
 from tests.tools_at_work import ARTIFACTS, call, catalogue, context, parsed, tree
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from palyra.domain import events
-from palyra.domain.events import ToolProposed
-from palyra.domain.labels import Label
-from palyra.domain.ports import CallContext
-from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Scope, ToolResult
-from palyra.domain.verdicts import Allow, Question
+from palyra.core import events
+from palyra.core.events import ToolProposed
+from palyra.core.labels import Label
+from palyra.core.ports import CallContext
+from palyra.core.redaction import Redactor
+from palyra.core.tools import Scope, ToolResult
+from palyra.core.verdicts import Allow, Question
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import PolicyStore
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import Jobs
-from palyra.tools.shell.running import Runner
+from palyra.tools.shell.runner import Runner
 from palyra.tools.shell.tools import tools
 from tests.material import material
 from tests.policy_calls import SHELL, call

@@ -19,10 +19,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palyra.channels.contract import Abilities, Door, Given, Kind, Limits, Lost, Mark, Me, Outgoing, SendFailed, Sent, Setting
-from palyra.domain.channels import Inbound, Sender
-from palyra.domain.messages import Emit, ModelFailure, ModelRequest, Reply, UserMessage
-from palyra.domain.splitting import Limit
+from palyra.core.messages import Emit, ModelFailure, ModelRequest, Reply, UserMessage
+from palyra.features.channels.contract import (
+    Abilities,
+    Door,
+    Given,
+    Kind,
+    Limits,
+    Lost,
+    Mark,
+    Me,
+    Outgoing,
+    SendFailed,
+    Sent,
+    Setting,
+)
+from palyra.features.channels.message_splitter import Limit
+from palyra.features.channels.model import Inbound, Sender
 
 CHANNELS = ("keyed", "plain")
 _IN_FLIGHT = 3
@@ -135,12 +148,13 @@ class StormModel:
 
 
 async def _daemon(folder: Path) -> None:
-    from palyra import app, config
-    from palyra.channels import kinds
+    from palyra.features.channels import connectors
+    from palyra.serve import config
+    from palyra.serve.wiring import daemon
 
-    kinds._KINDS["storm"] = "tests.crash.channel_storm:KIND"
+    connectors._KINDS["storm"] = "tests.crash.channel_storm:KIND"
     loaded = config.load(folder / "home", {})
-    opened = await app.start(loaded, config.choose(loaded.config, []), {}, providers={"scripted": StormModel()})
+    opened = await daemon.start(loaded, config.choose(loaded.config, []), {}, providers={"scripted": StormModel()})
     opened.channels.intake.holding.quiet_ms = 30
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

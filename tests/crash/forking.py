@@ -21,9 +21,9 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
-import palyra.parts.ground
-from palyra.domain import hands, processors
-from palyra.journal.database import Database
+import palyra.serve.wiring.foundation
+from palyra.store.database import Database
+from palyra.system import cpu_affinity, thread_pool
 
 # Those that tools use.
 FILES = ("rename", "replace", "fsync", "unlink")
@@ -41,7 +41,7 @@ def ready_to_fork(work: Work | None = None) -> None:
     if work is not None:
         asyncio.run(work())
         # A child has none of these threads, so none may hold anything when it is made.
-        hands.everyday.close()
+        thread_pool.everyday.close()
         for thread in threading.enumerate():
             if thread is not threading.current_thread():
                 thread.join(_THREAD_SECONDS)
@@ -57,7 +57,7 @@ def _keep_together() -> None:
         given = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {given[int(number) % len(given)]})
     else:
-        processors.keep_together()
+        cpu_affinity.keep_together()
 
 
 # --- points -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from palyra.journal import sqlite_files
+from palyra.store import sqlite_files
 from tests.crash.forking import Copies, Points, arm, killed, ready_to_fork, told
 from tests.crash.scenarios import SCENARIOS, Scenario, conversation_of, drive, folds_agree, problems, recorded
 from tests.inprocess import daemon

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
-from palyra.domain.events import ClientTool, Earlier
-from palyra.domain.ids import OWNER
-from palyra.journal import sqlite_files
+from palyra.core.events import ClientTool, Earlier
+from palyra.core.ids import OWNER
+from palyra.features.openai_api.sessions import Asked, CallName
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.callers import Asked, CallName
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import sqlite_files
 from tests.crash.forking import Copies, Points, arm, ready_to_fork, told
 from tests.inprocess import TERMINAL, body, daemon, entries, until
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.ids import OWNER
-from palyra.journal import segments, sqlite_files
+from palyra.core.ids import OWNER
+from palyra.features.retention.service import DAY_MS
 from palyra.models.scripted import Turn
-from palyra.runtime.retention import DAY_MS
+from palyra.store import segments, sqlite_files
 from tests.crash.forking import Copies, Points, arm, ready_to_fork, told
 from tests.crash.scenarios import PERMIT_ALL, call
 from tests.inprocess import daemon, entries, finished, say, session

@@ -12,11 +12,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.ids import OWNER
-from palyra.journal import sqlite_files, travels
+from palyra.core.ids import OWNER
+from palyra.features.time_travel.rewind import Rewind
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import ScriptedModel
-from palyra.runtime.rewind import Rewind
-from palyra.runtime.undo import Undo
+from palyra.store import rewinds, sqlite_files
 from tests.crash.forking import FILES, Copies, Points, arm, killed, ready_to_fork, told
 from tests.crash.scenarios import PERMIT_ALL
 from tests.inprocess import daemon, entries, session
@@ -56,7 +56,7 @@ async def look(folder: Path, model: ScriptedModel) -> Report:
     async with daemon(folder, model, NO_MEMORY) as d:
         where = await session(d, key=KEY)
         kinds = [entry.kind for entry in await entries(d, where.session_id)]
-        pending = await d.db.read(travels.pending)
+        pending = await d.db.read(rewinds.pending)
         return {"files": shown(folder), "kinds": kinds[-1:], "pending": len(pending)}
 
 

@@ -13,19 +13,19 @@ from typing import Any
 
 import msgspec
 
-from palyra.app import Daemon
-from palyra.domain import ids
-from palyra.domain.conversation import fold_segments
-from palyra.domain.errors import Conflict
-from palyra.domain.ids import OWNER
-from palyra.journal import approvals, children
-from palyra.journal.approvals import Approval
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submission
+from palyra.agent.session_cache import LiveSession, conversation_at
+from palyra.agent.session_cache import _look_up as read_session
+from palyra.agent.sessions import Resolve
+from palyra.core import ids
+from palyra.core.conversation import fold_segments
+from palyra.core.errors import Conflict
+from palyra.core.ids import OWNER
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submission
-from palyra.runtime.live import LiveSession, conversation_at
-from palyra.runtime.live import _look_up as read_session
-from palyra.runtime.session_verbs import Resolve
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, subagents
+from palyra.store.approvals import Approval
 from tests.inprocess import TERMINAL, entries, until
 
 PERMIT_ALL = '@id("all")\npermit (principal, action, resource);\n'
@@ -278,7 +278,7 @@ async def conversation_of(daemon: Daemon, session_id: str) -> dict[str, Any]:
             case "run.completed" | "run.failed" | "run.cancelled":
                 said.append((entry.kind, body.get("text", "")))
     told = {run: [_with_results(each, results) for each in said] for run, said in runs.items() if run}
-    for agent in await daemon.db.read(lambda tx: children.tree(tx, session_id)):
+    for agent in await daemon.db.read(lambda tx: subagents.tree(tx, session_id)):
         if agent.depth == 1:
             # A subagent's run has the id of a call, which is another one each time.
             told[f"subagent {agent.task}"] = list((await conversation_of(daemon, agent.session_id)).values())
@@ -289,7 +289,7 @@ async def folds_agree(daemon: Daemon, scenario: Scenario, session_id: str) -> No
     """What is in memory is what the whole tape gives, wherever a fold begins; and it was condensed, if it should be."""
     made = [entry for entry in await entries(daemon, session_id) if entry.kind == "session.compacted"]
     assert len(made) >= scenario.compactions
-    below = await daemon.db.read(lambda tx: children.tree(tx, session_id))
+    below = await daemon.db.read(lambda tx: subagents.tree(tx, session_id))
     assert sorted(each.task for each in below) == scenario.agents
     session = await daemon.sessions.get(OWNER, session_id)
     whole = await daemon.db.read(lambda tx: conversation_at(tx, session, session.head_seq))

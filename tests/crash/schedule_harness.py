@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.ids import OWNER
-from palyra.journal import schedules as rows
-from palyra.journal import sqlite_files
-from palyra.journal.database import Tx
-from palyra.runtime.schedule_steps import derived_id
-from palyra.runtime.schedule_verbs import NewSchedule
+from palyra.core.ids import OWNER
+from palyra.features.schedules import rows
+from palyra.features.schedules.service import NewSchedule
+from palyra.features.schedules.steps import derived_id
+from palyra.store import sqlite_files
+from palyra.store.database import Tx
 from tests.clocks import HeldClock
 from tests.crash.forking import Copies, Points, arm, killed, ready_to_fork, told
 from tests.scheduling import moment, settle, timed

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.redaction import Redactor
-from palyra.journal import tasks
-from palyra.journal.database import Database, Tx
-from palyra.journal.sqlite import Sqlite
-from palyra.journal.tasks import PRIORITIES, Task
-from palyra.runtime.clock import Clock
-from palyra.runtime.tasks import Step, Tasks
+from palyra.core.redaction import Redactor
+from palyra.features.tasks.worker import Step, Tasks
+from palyra.store import tasks
+from palyra.store.database import Database, Tx
+from palyra.store.sqlite import Sqlite
+from palyra.store.tasks import PRIORITIES, Task
+from palyra.system.clock import Clock
 from tests.crash.forking import fork
 
 LEASE_MS = 600

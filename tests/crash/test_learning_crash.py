@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.domain.learning import STATES
-from palyra.journal import sqlite_files
+from palyra.agent.approvals import Answer
+from palyra.core.ids import OWNER
+from palyra.features.learning.model import STATES
 from palyra.models.scripted import ScriptedModel, Turn
-from palyra.runtime.answers import Answer
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import sqlite_files
 from tests import faults
 from tests.crash.everywhere import crash_everywhere
 from tests.crash.forking import Copies, Points, arm, forked, killed, ready_to_fork

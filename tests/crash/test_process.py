@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from palyra.journal.sqlite_files import inspect
+from palyra.store.sqlite_files import inspect
 from tests.daemon import DaemonProcess, start
 from tests.escapes.world import patience
 

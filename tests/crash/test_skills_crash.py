@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.journal import sqlite_files
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.skills.registry import Publisher
 from palyra.models.scripted import Turn
-from palyra.runtime.shelf import Publisher
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import sqlite_files
 from tests.crash.everywhere import crash_everywhere
 from tests.crash.forking import Copies, Points, arm, forked, killed, ready_to_fork
 from tests.inprocess import body, daemon, entries

@@ -16,12 +16,13 @@ from typing import Any
 import apsw
 import msgspec
 
-from palyra.app import Daemon
-from palyra.domain.budgets import Spender
-from palyra.domain.ids import OWNER
-from palyra.journal import approvals, candidates, segment_walk, segments, sqlite_files, usage
-from palyra.journal.database import Tx
-from palyra.journal.usage import Asked
+from palyra.core.ids import OWNER
+from palyra.features.budgets.model import Spender
+from palyra.features.learning import rows as learning_rows
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, segment_walk, segments, sqlite_files, usage
+from palyra.store.database import Tx
+from palyra.store.usage import Asked
 from tests.crash.forking import Points, arm, killed, ready_to_fork, told
 from tests.crash.week_story import BOUNDED, DAY, HOUR, MINUTE, PRICES, SETTINGS, WINDOW, Life, Week, WeekClock, WeekModel
 from tests.faults import FullDisk
@@ -60,7 +61,7 @@ async def accounts(d: Daemon) -> dict[str, Any]:
 
 def _rows(tx: Tx) -> dict[str, Any]:
     spent = usage.spent(tx, Asked())
-    learned = candidates.listing(
+    learned = learning_rows.listing(
         tx, OWNER, ("proposed", "pending_review", "accepted", "applied", "suppressed", "conflicted"), limit=1_000
     )
     return {

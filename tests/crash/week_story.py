@@ -14,17 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import Emit, FailureClass, ModelFailure, ModelRequest, Reply
-from palyra.journal import approvals, segments, tasks
-from palyra.journal.database import Tx
+from palyra.agent.approvals import Answer
+from palyra.core.errors import Conflict
+from palyra.core.ids import OWNER
+from palyra.core.messages import Emit, FailureClass, ModelFailure, ModelRequest, Reply
+from palyra.features.schedules.service import NewSchedule
+from palyra.features.schedules.steps import derived_id
+from palyra.features.schedules.webhooks import sign
 from palyra.models.scripted import Script, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.schedule_hooks import sign
-from palyra.runtime.schedule_steps import derived_id
-from palyra.runtime.schedule_verbs import NewSchedule
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, segments, tasks
+from palyra.store.database import Tx
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
 from tests.faults import FullDisk, eventually

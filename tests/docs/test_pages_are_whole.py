@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 import pytest
 
+from palyra.api.table import ANY_TOKEN, ROUTES
+from palyra.cli.chat.slash_commands import COMMANDS
 from palyra.cli.root import root
-from palyra.cli.slash import COMMANDS
-from palyra.transports.http.table import ANY_TOKEN, ROUTES
 
 DOCS = Path(__file__).parents[2] / "docs"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

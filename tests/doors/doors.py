@@ -14,14 +14,14 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from palyra.app import Daemon
-from palyra.domain.errors import PalyraError
-from palyra.domain.ids import OWNER
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submission
-from palyra.runtime.session_verbs import Resolve
-from palyra.transports.http.errors import problem_of
-from palyra.transports.http.watching import cursor_for
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submission
+from palyra.agent.sessions import Resolve
+from palyra.api.errors import problem_of
+from palyra.api.watch import cursor_for
+from palyra.core.errors import PalyraError
+from palyra.core.ids import OWNER
+from palyra.serve.wiring.daemon import Daemon
 
 PATIENCE_S = 20.0
 ENDS = ("run.completed", "run.failed", "run.cancelled")

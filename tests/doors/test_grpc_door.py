@@ -19,7 +19,7 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import ResponseReceived, TrailersReceived
 
-from palyra.transports.grpc.binding import services
+from palyra.api.grpc.binding import services
 from palyra.v1 import (
     admin_pb2,
     events_pb2,

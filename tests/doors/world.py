@@ -10,17 +10,17 @@ from typing import Any
 import aiohttp
 import grpc
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.journal.tokens import TokenScope
+from palyra.api import listen_sockets
+from palyra.api.auth import Access
+from palyra.api.grpc.server import GrpcServer
+from palyra.api.http3.server import listen
+from palyra.api.http_server import HttpServer
+from palyra.api.limits import Limits
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
-from palyra.serve.running import http_app
-from palyra.transports import listening
-from palyra.transports.auth import Access
-from palyra.transports.grpc.server import GrpcServer
-from palyra.transports.http.server import HttpServer
-from palyra.transports.limits import Limits
-from palyra.transports.quic.server import listen
+from palyra.serve.process import http_app
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.tokens import TokenScope
 from tests.doors import http3
 from tests.doors.doors import Door, Http, Inside, WebSocket
 from tests.doors.over_grpc import Grpc
@@ -84,11 +84,11 @@ async def opened(folder: Path) -> AsyncIterator[World]:
         inside = await stack.enter_async_context(daemon(folder, script(holds)))
         access = Access(inside.db, inside.clock, inside.redactor.redact)
         await access.open()
-        listener = stack.enter_context(listening.bind("127.0.0.1", 0))
+        listener = stack.enter_context(listen_sockets.bind("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         # Often: curl says nothing of an answer before something of its body has come.
         limits = Limits(requests_per_second=10_000, heartbeat_s=0.1)
-        udp = stack.enter_context(listening.bind_udp("127.0.0.1", 0))
+        udp = stack.enter_context(listen_sockets.bind_udp("127.0.0.1", 0))
         quic_port = udp.getsockname()[1]
         app = await http_app(inside, access, limits, url, {}, quic_port=quic_port)
         quic = await listen(udp, app, limits, await inside.certificates.serve(["localhost", "127.0.0.1"]))

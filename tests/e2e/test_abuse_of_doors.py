@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import references
-from palyra.domain.channels import Inbound, InboundFile, Rules, Sender, enters_code
-from palyra.domain.ids import OWNER
-from palyra.journal import schedules as rows
-from palyra.journal import sessions
+from palyra.core import references
+from palyra.core.ids import OWNER
+from palyra.features.channels.commands import parse
+from palyra.features.channels.model import Inbound, InboundFile, Rules, Sender, enters_code
+from palyra.features.schedules import rows
+from palyra.features.schedules.webhooks import sign
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.channels.commands import parse
-from palyra.runtime.schedule_hooks import sign
+from palyra.store import sessions
 from tests.chatting import chat
 from tests.daemon import DaemonProcess, start
 from tests.e2e.test_channel_people import later

@@ -16,10 +16,10 @@ from acp._transport import memory_transport_pair
 from acp.agent.connection import AgentSideConnection
 
 from palyra.cli import client
-from palyra.cli.acp_agent import EditorAgent
-from palyra.cli.acp_editor import Editor as Way
 from palyra.client import discovery
 from palyra.client.http import Api
+from palyra.features.acp.agent import EditorAgent
+from palyra.features.acp.editor import Editor as Way
 from tests import daemon
 from tests.daemon import DaemonProcess
 

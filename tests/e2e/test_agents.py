@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.journal import children, runs
-from palyra.journal.children import Agent
+from palyra.agent.approvals import Answer
+from palyra.core.ids import OWNER
+from palyra.features.subagents import service as delivering
 from palyra.models.demo import DemoModel
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import children as delivering
-from palyra.runtime.answers import Answer
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import runs, subagents
+from palyra.store.subagents import Agent
 from tests.crash.scenarios import call
 from tests.faults import eventually, in_daemon, pending, permit_all, reached, row
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session, until
@@ -27,7 +27,7 @@ def spawn(task: str, **more: Any) -> Any:
 
 
 async def tree(d: Daemon, session_id: str) -> list[Agent]:
-    return await d.db.read(lambda tx: children.tree(tx, session_id))
+    return await d.db.read(lambda tx: subagents.tree(tx, session_id))
 
 
 async def results(d: Daemon, session_id: str) -> list[dict[str, Any]]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, Forbidden
-from palyra.domain.events import ApprovalRequested, ToolFinished, decode
-from palyra.domain.ids import OWNER
-from palyra.domain.tools import Preview
+from palyra.agent.approvals import Answer, ApprovalDraft
+from palyra.core.errors import Conflict, Forbidden
+from palyra.core.events import ApprovalRequested, ToolFinished, decode
+from palyra.core.ids import OWNER
+from palyra.core.tools import Preview
+from palyra.features.channels import texts
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.answers import Answer, ApprovalDraft
-from palyra.runtime.channels import words
+from palyra.serve.wiring.daemon import Daemon
 from palyra.tools import previews
 from tests.inprocess import daemon, finished, say, session, until
 
@@ -70,7 +70,7 @@ def test_a_large_request_is_shown_from_its_first_byte_to_its_last(tmp_path: Path
         async with asked(tmp_path, "http.post", {"url": "https://example.org/", "body": body}) as (_, _, request):
             assert request.preview.body.endswith(body)
             assert request.preview.length == 0
-            text, buttons = words.approval(request, "Anna", buttons=True)
+            text, buttons = texts.approval(request, "Anna", buttons=True)
             assert [each.label for each in buttons] == ["Deny"]
             assert "cannot be approved here" in text
             assert request.preview.digest[:16] in text
@@ -122,7 +122,7 @@ def test_no_character_hides_in_a_preview(tmp_path: Path, char: str) -> None:
     async def work() -> None:
         command = f"echo safe {char} ; echo other"
         async with asked(tmp_path, "shell.run", {"command": command}) as (_, _, request):
-            text, _ = words.approval(request, f"An{char}na", buttons=False)
+            text, _ = texts.approval(request, f"An{char}na", buttons=False)
             for shown in (request.preview.title, request.preview.body, text):
                 assert char not in shown.replace("\n", "")
                 assert "\\" in shown
@@ -132,11 +132,11 @@ def test_no_character_hides_in_a_preview(tmp_path: Path, char: str) -> None:
 
 def test_a_chat_shows_all_that_it_lets_people_approve() -> None:
     short, long = Preview("diff", "t", "+x\n" * 300), Preview("diff", "t", "+y\n" * 600, digest="ab" * 32)
-    assert words.shown(short) == (short.body, True)
-    text, whole = words.shown(long)
+    assert texts.shown(short) == (short.body, True)
+    text, whole = texts.shown(long)
     assert not whole
     assert (text.startswith("+y\n"), text.endswith("+y\n"), "1,800 characters" in text, "abababab" in text) == (True,) * 4
-    assert words.shown(Preview("diff", "t", "+x", length=5))[1] is False
+    assert texts.shown(Preview("diff", "t", "+x", length=5))[1] is False
 
 
 def test_a_cut_never_shows_half_a_secret() -> None:

@@ -10,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from palyra.domain.conversation import CallProgress, Conversation, ModelTurn, RunProgress
-from palyra.domain.events import Call, InputReceived, ModelReplied, RunAccepted, ToolFinished
-from palyra.domain.ids import OWNER, CallId, RunId
-from palyra.domain.labels import untrusted
-from palyra.domain.memory import NewMemory, Where
-from palyra.domain.messages import ModelRequest, Text, UserMessage
-from palyra.models import counting
+from palyra.agent.prompt.assembly import Assembler
+from palyra.core.conversation import CallProgress, Conversation, ModelTurn, RunProgress
+from palyra.core.events import Call, InputReceived, ModelReplied, RunAccepted, ToolFinished
+from palyra.core.ids import OWNER, CallId, RunId
+from palyra.core.labels import untrusted
+from palyra.core.messages import ModelRequest, Text, UserMessage
+from palyra.features.memory.model import NewMemory, Where
+from palyra.features.memory.service import Origin
+from palyra.features.project_notes.files import LARGEST
+from palyra.models import token_count
+from palyra.models.routing import Target
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.assembly import Assembler
-from palyra.runtime.memory import Origin
-from palyra.runtime.routing import Target
-from palyra.tools.note_files import LARGEST
 from tests import inprocess
 from tests.cli_terminal import palyra
 from tests.daemon import start
@@ -90,7 +90,7 @@ def test_an_empty_turn_costs_less_than_two_thousand_tokens(tmp_path: Path) -> No
             # The pretended tools of tests are not part of the product.
             specs = [spec for spec in request.tools if not spec.name.startswith("test.")]
             tools = [{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in specs]
-            return counting.count(request.instructions) + counting.count(json.dumps(tools, separators=(",", ":")))
+            return token_count.count(request.instructions) + token_count.count(json.dumps(tools, separators=(",", ":")))
 
     def model_request(daemon: Any) -> ModelRequest:
         return list(daemon.models.provider(daemon.models.targets[0]).requests)[-1]
@@ -177,7 +177,7 @@ def test_near_the_window_texts_are_counted_so_that_what_is_sent_fits(tmp_path: P
     assembled = asyncio.run(run())
     assert all(event["tokens"] <= event["budget"] for event in assembled)
     for request in model.requests:
-        sent = counting.count(request.instructions + msgspec.json.encode(request.tools).decode() + _words(request))
+        sent = token_count.count(request.instructions + msgspec.json.encode(request.tools).decode() + _words(request))
         assert sent <= 6_000 * 1.02, "the window is 8,000, three quarters of it may be used"
     assert assembled[-1]["tokens"] > 3_000
 

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.events import Attachment, InputReceived, ToolFinished, decode
-from palyra.domain.ids import OWNER, ArtifactId, CallId
-from palyra.domain.labels import untrusted
-from palyra.domain.messages import Image, Text, UserMessage
-from palyra.domain.ports import CallContext
-from palyra.journal import tape, workspace
-from palyra.journal.database import Tx
-from palyra.journal.sessions import Session
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.events import Attachment, InputReceived, ToolFinished, decode
+from palyra.core.ids import OWNER, ArtifactId, CallId
+from palyra.core.labels import untrusted
+from palyra.core.messages import Image, Text, UserMessage
+from palyra.core.ports import CallContext
+from palyra.features.references.attachments import Attaching, StoredFile
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.attachments import Attaching, StoredFile
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import artifacts, tape
+from palyra.store.database import Tx
+from palyra.store.sessions import Session
 from tests import office_files
 from tests.daemon import DaemonProcess
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session
@@ -172,7 +172,7 @@ def test_the_text_of_a_document_is_shown(tmp_path: Path, name: str, data: bytes,
         (attached,) = (await attach(d, where, (name, data))).attachments
         assert attached.media_type.startswith(media_type)
         assert said in attached.text
-        stored = await d.db.read(lambda tx: workspace.artifact(tx, where.session_id, attached.artifact))
+        stored = await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, attached.artifact))
         assert stored is not None
         assert stored.body == data
 
@@ -217,7 +217,7 @@ def test_a_secret_in_a_file_is_neither_stored_nor_shown(tmp_path: Path) -> None:
     async def work(d: Daemon, where: Session) -> None:
         (attached,) = (await attach(d, where, (f"{secret}.txt", f"token = {secret}\n".encode()))).attachments
         assert "[redacted:" in attached.text
-        stored = await d.db.read(lambda tx: workspace.artifact(tx, where.session_id, attached.artifact))
+        stored = await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, attached.artifact))
         assert stored is not None
         assert secret.encode() not in stored.body
         assert secret not in str([body(each) for each in await entries(d, where.session_id)])
@@ -311,7 +311,7 @@ def test_what_a_tool_brought_stays_untrusted_when_it_is_attached(tmp_path: Path)
         )
 
         def step(tx: Tx) -> None:
-            workspace.keep_artifact(tx, where.session_id, page, "text/plain")
+            artifacts.keep_artifact(tx, where.session_id, page, "text/plain")
             tape.append(tx, where.session_id, OWNER, [finding])
 
         await d.db.write(step)
@@ -328,7 +328,7 @@ def test_a_picture_that_a_tool_brought_stays_untrusted_when_it_is_attached(tmp_p
         finding = ToolFinished(call_id=CallId("c"), outcome="ok", images=(shown,), label=untrusted("web"))
 
         def step(tx: Tx) -> None:
-            workspace.keep_artifact(tx, where.session_id, picture, "image/png")
+            artifacts.keep_artifact(tx, where.session_id, picture, "image/png")
             tape.append(tx, where.session_id, OWNER, [finding])
 
         await d.db.write(step)

@@ -4,10 +4,10 @@ import asyncio
 from itertools import count
 from pathlib import Path
 
-from palyra.app import Daemon
-from palyra.journal.database import Appended
 from palyra.models.scripted import Turn
-from palyra.parts import ground
+from palyra.serve.wiring import foundation
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.database import Appended
 from tests.faults import LONGEST_S, FullDisk, ends, eventually, in_daemon, killed_at, on_full_disk
 from tests.inprocess import say, session
 
@@ -67,12 +67,12 @@ def test_a_key_is_made_whole_whenever_the_process_dies(tmp_path: Path) -> None:
         folder.mkdir()
         path = folder / "redaction.key"
         with killed_at(moment) as life:
-            ground.key(path)
+            foundation.key(path)
         left = path.read_bytes() if path.exists() else None
-        key = ground.key(path)
+        key = foundation.key(path)
         assert len(key) == 32
         assert left in (None, key), "a key that was there is another one now"
-        assert ground.key(path) == key
+        assert foundation.key(path) == key
         if not life.over:
             break
     assert moment > 6, "the process died at too few moments to mean anything"

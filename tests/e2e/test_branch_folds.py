@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import AssistantMessage, ModelRequest, Text, ToolMessage, UserMessage
-from palyra.journal import sqlite_files
-from palyra.journal.sessions import Session
+from palyra.core.ids import OWNER
+from palyra.core.messages import AssistantMessage, ModelRequest, Text, ToolMessage, UserMessage
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime.undo import Undo
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import sqlite_files
+from palyra.store.sessions import Session
 from tests.crash.scenarios import call
 from tests.faults import in_daemon, permit_all, reached
 from tests.inprocess import body, daemon, entries, finished, say, session

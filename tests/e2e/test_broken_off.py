@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.events import Budgets
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import AssistantMessage, FailureClass, ModelRequest
-from palyra.journal import usage
-from palyra.journal.usage import Asked, UsageRow
+from palyra.agent.gateway import Submission, Submitted
+from palyra.core.events import Budgets
+from palyra.core.ids import OWNER
+from palyra.core.messages import AssistantMessage, FailureClass, ModelRequest
+from palyra.features.compaction.service import Compact
 from palyra.models.scripted import Failure, Hold, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.compacting import Compact
-from palyra.runtime.gateway import Submission, Submitted
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import usage
+from palyra.store.usage import Asked, UsageRow
 from tests.fake_provider import Answer, FakeProvider, Script, anthropic, openai_chat
 from tests.faults import eventually
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session, until

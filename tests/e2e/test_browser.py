@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import ModelRequest, ToolMessage
+from palyra.agent.approvals import Answer
+from palyra.core.ids import OWNER
+from palyra.core.messages import ModelRequest, ToolMessage
 from palyra.models.scripted import Hold, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
+from palyra.serve.wiring.daemon import Daemon
 from tests import daemon as processes
 from tests.browser_world import alive, below, installed, resolver
 from tests.crash.scenarios import PERMIT_ALL

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.budgets import Spender, Terms
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.events import Decision
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.journal import usage
-from palyra.journal.usage import Asked
+from palyra.agent.approvals import Answer as Answering
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.events import Decision
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.budgets.model import Spender, Terms
+from palyra.features.time_travel.replay.recording import Recording
+from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.answers import Answer as Answering
-from palyra.runtime.replay.recording import Recording
-from palyra.runtime.replay.replaying import replay
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import usage
+from palyra.store.usage import Asked
 from tests.e2e.test_replay import ours
 from tests.fake_provider import Answer, FakeProvider, Request, Script, openai_chat
 from tests.faults import eventually

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.events import RunCancelled
-from palyra.domain.ids import OWNER
+from palyra.agent.runs import end
+from palyra.core.events import RunCancelled
+from palyra.core.ids import OWNER
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.runs import end
+from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import PERMIT_ALL
 from tests.inprocess import TERMINAL, daemon, entries, finished, say, session, until
 from tests.journals import run as run_loop
@@ -101,7 +101,7 @@ def test_a_cancel_at_any_await_ends_the_run_and_harms_nothing(tmp_path: Path) ->
                     break
 
     run_loop(scenario(), 280)
-    from palyra.journal.sqlite_files import inspect
+    from palyra.store.sqlite_files import inspect
 
     assert inspect(tmp_path / "home/journal.db").ok
     assert outcomes.count("run.cancelled") > 25, outcomes

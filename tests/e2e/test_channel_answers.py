@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from palyra.channels.email.reading import Mail, Reader
-from palyra.domain.channels import Rules, is_stop
-from palyra.domain.errors import Forbidden, InvalidInput
-from palyra.domain.ids import OWNER
-from palyra.journal import approvals
+from palyra.core.errors import Forbidden, InvalidInput
+from palyra.core.ids import OWNER
+from palyra.features.channels import texts
+from palyra.features.channels.commands import understood
+from palyra.features.channels.email.parse import Mail, Reader
+from palyra.features.channels.model import Rules, is_stop
+from palyra.features.vault.rules import NewSecret
 from palyra.models.scripted import Failure, ScriptedCall, Turn
-from palyra.runtime.channels import words
-from palyra.runtime.channels.commands import understood
-from palyra.runtime.vault_rules import NewSecret
+from palyra.store import approvals
 from tests.chatting import chat
 from tests.e2e.test_channels import run, settled
 
@@ -21,7 +21,7 @@ SERVER = "cannot connect to the model server at 10.1.2.3:11434 (connection refus
 WRITES = [Turn(calls=(ScriptedCall(name="fs.write", arguments={"path": "a.txt", "content": text}),)) for text in ("one", "two")]
 
 
-@pytest.mark.parametrize(("who", "told"), [("anna", words.NOT_AVAILABLE), ("boss", "That did not work: ")])
+@pytest.mark.parametrize(("who", "told"), [("anna", texts.NOT_AVAILABLE), ("boss", "That did not work: ")])
 def test_a_failed_run_ends_as_failed_and_only_a_user_hears_what_failed(tmp_path: Path, who: str, told: str) -> None:
     async def scene() -> None:
         async with chat(tmp_path, [Turn(fail=Failure(failure="auth", message=SERVER))]) as talk:
@@ -42,7 +42,7 @@ def test_in_a_group_nobody_hears_what_failed_inside(tmp_path: Path) -> None:
         async with chat(tmp_path, [Turn(fail=Failure(failure="auth", message=SERVER))]) as talk:
             await talk.link("boss")
             talk.group("boss", "@palyra hello")
-            assert await talk.answers("team") == [words.NOT_AVAILABLE]
+            assert await talk.answers("team") == [texts.NOT_AVAILABLE]
 
     run(scene)
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.channels import loopback
-from palyra.channels.contract import Lost, Outgoing, SendFailed
-from palyra.channels.loopback import Posted
-from palyra.domain.ids import OWNER
-from palyra.journal import approvals, channel_outbox
+from palyra.agent.approvals import Answer
+from palyra.core.ids import OWNER
+from palyra.features.channels import loopback, outbox
+from palyra.features.channels.contract import Lost, Outgoing, SendFailed
+from palyra.features.channels.loopback import Posted
+from palyra.features.channels.rows import outbox as outbox_rows
+from palyra.features.channels.views import Place
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.channels import outbox
-from palyra.runtime.channels.shapes import Place
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals
 from tests.chatting import Chat, chat
 from tests.e2e.test_channel_people import later
 from tests.inprocess import body, daemon, finished, kinds, say, session, until
@@ -155,7 +155,7 @@ def test_a_question_that_was_answered_while_nobody_was_connected_says_so_afterwa
             await talk.until(lambda seen: seen.posted("team")[0].edits == 1)
             assert talk.texts("team")[0].endswith("Approved by user:owner.")
         async with chat(tmp_path, ASKING, fresh=False) as talk:
-            assert await talk.daemon.db.read(channel_outbox.unclosed) == []
+            assert await talk.daemon.db.read(outbox_rows.unclosed) == []
 
     run(scene)
 

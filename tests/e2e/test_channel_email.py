@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from palyra.channels.contract import Lost, Outgoing, Refused, SendFailed
-from palyra.channels.email import mailbox
-from palyra.channels.email.connector import Email
-from palyra.domain.errors import InvalidInput
-from palyra.domain.ids import OWNER
+from palyra.core.errors import InvalidInput
+from palyra.core.ids import OWNER
+from palyra.features.channels.contract import Lost, Outgoing, Refused, SendFailed
+from palyra.features.channels.email import mailbox
+from palyra.features.channels.email.connector import Email
 from palyra.models.scripted import Turn
 from tests.connectors import RecordingDoor
 from tests.email_world import address, given, mail, post

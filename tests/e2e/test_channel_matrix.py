@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.channels.contract import Lost, Outgoing, SendFailed
-from palyra.channels.matrix.connector import CANNOT_READ, Matrix
-from palyra.domain.errors import NotFound
+from palyra.core.errors import NotFound
+from palyra.features.channels.contract import Lost, Outgoing, SendFailed
+from palyra.features.channels.matrix.connector import CANNOT_READ, Matrix
+from palyra.features.channels.views import Place, Trace
 from palyra.models.scripted import Turn
-from palyra.runtime.channels.shapes import Place, Trace
+from palyra.serve.wiring.daemon import Daemon
 from tests.connectors import RecordingDoor
 from tests.inprocess import daemon
 from tests.matrix_world import MatrixWorld, matrix_world

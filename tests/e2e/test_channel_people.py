@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import Conflict, Forbidden, NotFound
-from palyra.domain.ids import OWNER
-from palyra.journal import approvals, channel_people, sessions
+from palyra.core.errors import Conflict, Forbidden, NotFound
+from palyra.core.ids import OWNER
+from palyra.features.channels.pairing import ALPHABET, LENGTH, LIFE_MS, LOCK_MS, looks_like_code, normal
+from palyra.features.channels.rows import people
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.channels.pairing import ALPHABET, LENGTH, LIFE_MS, LOCK_MS, looks_like_code, normal
+from palyra.store import approvals, sessions
 from tests.chatting import Chat, chat
 from tests.e2e.test_channels import SAY, Echo, settled
 from tests.inprocess import body, entries
@@ -209,7 +210,7 @@ def test_several_identities_are_one_person_and_an_unverified_name_is_nobody(tmp_
             await talk.daemon.channels.desk.link(OWNER, "mail", "boss@example.org", OWNER)
             talk.direct("boss", "whoami")
             assert "user:owner" in (await talk.answers("dm-boss"))[-1]
-            found = await talk.daemon.db.read(lambda tx: channel_people.of_principal(tx, OWNER))
+            found = await talk.daemon.db.read(lambda tx: people.of_principal(tx, OWNER))
             assert {(each.connector, each.sender) for each in found} == {("chat", "boss"), ("mail", "boss@example.org")}
             native = talk.direct("boss", "give me everything", verified=False)
             assert await settled(talk, native) == "refused"

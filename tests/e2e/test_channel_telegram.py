@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from palyra.channels.contract import Given, Lost, OutFile, Outgoing, Refused, SendFailed
-from palyra.channels.telegram.connector import Telegram
-from palyra.channels.telegram.marking import MOST_MARKS, marked
-from palyra.domain.channels import Button, InboundFile
-from palyra.domain.errors import InvalidInput
+from palyra.core.errors import InvalidInput
+from palyra.features.channels.contract import Given, Lost, OutFile, Outgoing, Refused, SendFailed
+from palyra.features.channels.model import Button, InboundFile
+from palyra.features.channels.telegram.connector import Telegram
+from palyra.features.channels.telegram.formatting import MOST_MARKS, marked
 from palyra.models.scripted import Turn
 from tests.connectors import RecordingDoor
 from tests.inprocess import daemon

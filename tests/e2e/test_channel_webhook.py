@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.channels.contract import Given, HookAnswer, Refused
-from palyra.channels.webhook import SIGNATURE, TIMESTAMP, Webhook
-from palyra.domain.errors import InvalidInput
+from palyra.core.errors import InvalidInput
+from palyra.features.channels.contract import Given, HookAnswer, Refused
+from palyra.features.channels.webhook import SIGNATURE, TIMESTAMP, Webhook
 from palyra.models.scripted import Turn
+from palyra.serve.wiring.daemon import Daemon
 from tests.inprocess import daemon
 from tests.webhook_world import SECRET, Program, program, signed
 

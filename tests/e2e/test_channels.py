@@ -11,15 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palyra.channels.contract import Outgoing, SendFailed
-from palyra.channels.loopback import EVERYTHING
-from palyra.domain.channels import ORDER, Inbound, InboundFile, Sender, calls_everyone
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import Emit, ModelRequest, Reply, UserMessage
-from palyra.journal import channels, runs, sessions, workspace
-from palyra.journal.channel_outbox import SentFile
+from palyra.core.ids import OWNER
+from palyra.core.messages import Emit, ModelRequest, Reply, UserMessage
+from palyra.features.channels.contract import Outgoing, SendFailed
+from palyra.features.channels.loopback import EVERYTHING
+from palyra.features.channels.model import ORDER, Inbound, InboundFile, Sender, calls_everyone
+from palyra.features.channels.rows import messages
+from palyra.features.channels.rows.outbox import SentFile
+from palyra.features.channels.views import Place
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.channels.shapes import Place
+from palyra.store import artifacts, runs, sessions
 from tests.chatting import Chat, chat
 from tests.clocks import HeldClock
 from tests.faults import held_writer
@@ -223,7 +224,7 @@ def test_preview_says_what_then_happens(tmp_path: Path) -> None:
             now_ms = talk.daemon.clock.now_ms()
             talk.daemon.db._clock = lambda: now_ms
             open_ = Inbound(native_id="open", conversation="elsewhere", sender=Sender("anna"), text="never routed")
-            take = partial(channels.take, connector="chat", message_id=talk.daemon.clock.new_id(), principal="channel:chat:anna")
+            take = partial(messages.take, connector="chat", message_id=talk.daemon.clock.new_id(), principal="channel:chat:anna")
             await talk.daemon.db.write(partial(take, inbound=open_))
             for number, (message, rules) in enumerate(cases):
                 await talk.daemon.channels.change_rules(OWNER, "chat", rules)
@@ -687,7 +688,7 @@ def test_a_message_of_the_daemons_own_accord_goes_out_with_its_file(tmp_path: Pa
     async def scene() -> None:
         async with chat(tmp_path, SAY) as talk:
             at = await session(talk.daemon)
-            keep = partial(workspace.keep_artifact, session_id=at.session_id, body=b"data", media_type="text/plain")
+            keep = partial(artifacts.keep_artifact, session_id=at.session_id, body=b"data", media_type="text/plain")
             kept = await talk.daemon.db.write(keep)
             file = SentFile(at.session_id, kept, "a.txt", "text/plain")
             reply = await talk.daemon.channels.say(OWNER, Place("chat", "dm-boss"), "here it is", files=(file,))
@@ -708,7 +709,7 @@ def test_after_a_restart_what_was_held_goes_before_what_was_only_stored(tmp_path
                 await talk.is_(native, "held")
             newer = Inbound(native_id="newer", conversation="dm-anna", sender=Sender("anna"), text="newer", is_direct=True)
             # As if the daemon had died right after storing it.
-            take = partial(channels.take, connector="chat", message_id=talk.daemon.clock.new_id(), principal="channel:chat:anna")
+            take = partial(messages.take, connector="chat", message_id=talk.daemon.clock.new_id(), principal="channel:chat:anna")
             await talk.daemon.db.write(partial(take, inbound=newer))
         async with chat(tmp_path, Echo(), fresh=False) as talk:
             for native in (*held, "newer"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from palyra.cli import daemon_process
-from palyra.domain.redaction import PLACEHOLDER
+from palyra.core.redaction import PLACEHOLDER
 from tests import daemon as daemons
 from tests.cli_terminal import palyra, terminal
 from tests.daemon import DaemonProcess

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from palyra.cli import daemon_process
-from palyra.cli.opening import has_screen
+from palyra.cli.open_console import has_screen
 from tests import daemon as daemons
 from tests.cli_terminal import palyra, terminal
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.cli import enclosing
-from palyra.cli.line_editor import LineEditor
-from palyra.runtime.attachments import StoredFile
-from palyra.runtime.references import PreviewedReference, ReferencesPreview
+from palyra.cli import attachments
+from palyra.cli.chat.line_editor import LineEditor
+from palyra.features.references.attachments import StoredFile
+from palyra.features.references.service import PreviewedReference, ReferencesPreview
 from tests import daemon as daemons
 from tests.cli_terminal import palyra, terminal
 from tests.daemon import DaemonProcess
@@ -103,7 +103,7 @@ def test_kinds_and_paths_are_completed_as_they_are_read(tmp_path: Path) -> None:
     (tmp_path / "top.txt").write_text("")
 
     def complete(text: str) -> list[str]:
-        return enclosing.complete(text, str(tmp_path))
+        return attachments.complete(text, str(tmp_path))
 
     assert complete("see @f") == ["see @file:", "see @folder:"]
     assert complete("@s") == ["@staged"]
@@ -121,9 +121,9 @@ def test_kinds_and_paths_are_completed_as_they_are_read(tmp_path: Path) -> None:
 
 def test_the_command_line_knows_the_shapes_of_the_daemon() -> None:
     for ours, theirs in (
-        (enclosing.Kept, StoredFile),
-        (enclosing.Preview, ReferencesPreview),
-        (enclosing.PreviewedReference, PreviewedReference),
+        (attachments.Kept, StoredFile),
+        (attachments.Preview, ReferencesPreview),
+        (attachments.PreviewedReference, PreviewedReference),
     ):
         assert set(ours.__struct_fields__) <= set(theirs.__struct_fields__)
         assert [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from palyra.transports.http.table import ROUTES
+from palyra.api.table import ROUTES
 from tests.daemon import DaemonProcess
 
 NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

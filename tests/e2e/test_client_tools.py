@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.events import ClientTool, Earlier, Given
-from palyra.domain.ids import OWNER
-from palyra.journal import runs
-from palyra.journal.sessions import Session
+from palyra.agent.client_tools import LONGEST_MS
+from palyra.agent.gateway import Said, Submission, Submitted
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.events import ClientTool, Earlier, Given
+from palyra.core.ids import OWNER
+from palyra.features.openai_api import client_tools
+from palyra.features.openai_api.client_tools import Taken
+from palyra.features.openai_api.sessions import Asked, CallName
+from palyra.features.time_travel.replay import recording as recordings
+from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime import client_calls
-from palyra.runtime.callers import Asked, CallName
-from palyra.runtime.client_calls import Taken
-from palyra.runtime.gateway import Said, Submission, Submitted
-from palyra.runtime.handing_over import LONGEST_MS
-from palyra.runtime.replay import recording as recordings
-from palyra.runtime.replay.replaying import replay
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import runs
+from palyra.store.sessions import Session
 from tests import inprocess
 from tests.faults import eventually
 from tests.inprocess import body, entries, finished, kinds, session, until
@@ -76,7 +76,7 @@ async def handed_over(daemon: Daemon, run: Submitted, after: int = 0) -> list[st
 
 
 async def bring(daemon: Daemon, run: Submitted, results: dict[str, str]) -> Taken:
-    return await daemon.db.write(partial(client_calls.bring, principal=OWNER, run_id=run.run_id, results=results))
+    return await daemon.db.write(partial(client_tools.bring, principal=OWNER, run_id=run.run_id, results=results))
 
 
 def test_a_run_waits_for_its_caller_over_a_restart_and_can_be_replayed(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_what_the_program_says_instead_of_results_joins_the_run(world: World) ->
         where = await session(daemon)
         run = await ask(daemon, where, "instead")
         await handed_over(daemon, run)
-        row = await daemon.db.read(lambda tx: client_calls.waiting(tx, where.session_id))
+        row = await daemon.db.read(lambda tx: client_tools.waiting(tx, where.session_id))
         assert row is not None
-        said = Said(also=lambda tx, submitted: client_calls.leave(tx, row))
+        said = Said(also=lambda tx, submitted: client_tools.leave(tx, row))
         joined = await daemon.gateway.submit(OWNER, where.session_id, Submission(text="never mind", mode="steer"), said=said)
         assert (joined.outcome, joined.run_id) == ("joined", run.run_id)
         assert body(await finished(daemon, run))["text"] == "Then not."

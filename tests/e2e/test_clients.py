@@ -15,8 +15,8 @@ import pytest
 from scripts import clients, npm_package
 
 from palyra.client import Answered, AsyncClient, Client, RunBroke, Unreachable, event_of
-from palyra.domain.errors import InvalidInput, NotFound, Unauthenticated
-from palyra.domain.events import ApprovalRequested, Entry, ModelDelta
+from palyra.core.errors import InvalidInput, NotFound, Unauthenticated
+from palyra.core.events import ApprovalRequested, Entry, ModelDelta
 from tests import daemon
 from tests.daemon import DaemonProcess
 

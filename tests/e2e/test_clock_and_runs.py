@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.events import Budgets, Entry, RunClockChanged, ToolFinished
+from palyra.agent.session_cache import LiveSessions
+from palyra.core.events import Budgets, Entry, RunClockChanged, ToolFinished
+from palyra.features.time_travel.replay.recording import Recording
+from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime.clock import Clock
-from palyra.runtime.live import LiveSessions
-from palyra.runtime.replay.recording import Recording
-from palyra.runtime.replay.replaying import replay
+from palyra.serve.wiring.daemon import Daemon
+from palyra.system.clock import Clock
 from tests import replaying
 from tests.crash.scenarios import call
 from tests.e2e.test_agents import spawn

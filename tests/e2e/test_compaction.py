@@ -10,19 +10,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain import compaction
-from palyra.domain.conversation import Conversation, Summary
-from palyra.domain.errors import Conflict, NotFound
-from palyra.domain.ids import OWNER
-from palyra.domain.labels import private
-from palyra.domain.messages import ModelRequest, Text, UserMessage
-from palyra.journal.sessions import Session
+from palyra.agent.session_cache import conversation_at
+from palyra.core.conversation import Conversation, Summary
+from palyra.core.errors import Conflict, NotFound
+from palyra.core.ids import OWNER
+from palyra.core.labels import private
+from palyra.core.messages import ModelRequest, Text, UserMessage
+from palyra.features.compaction import model as compaction_model
+from palyra.features.compaction.service import Compact, Compaction
+from palyra.features.time_travel.rewind import Rewind
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Failure, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.compacting import Compact, Compaction
-from palyra.runtime.live import conversation_at
-from palyra.runtime.rewind import Rewind
-from palyra.runtime.undo import Undo
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.sessions import Session
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session
 
 CHATTER = "It was a quiet day and we talked about this and that for a while without any particular aim. " * 4
@@ -118,7 +118,7 @@ def test_three_hundred_turns_keep_what_was_required_and_decided_and_stay_small(t
         made = await compactions(one, session_id)
         assert len(made) >= 15
         budget = 12_000
-        assert all(each["tokens_after"] <= compaction.most_tokens(budget) for each in made)
+        assert all(each["tokens_after"] <= compaction_model.most_tokens(budget) for each in made)
         assert all(each["tokens_after"] <= 0.75 * each["tokens_before"] for each in made)
         # Each record once: condensed by exactly one compaction, or still shown.
         conversation = await live(one, session_id)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from palyra import app, config
-from palyra.app import Daemon
-from palyra.config import Loaded
+from palyra.serve import config
+from palyra.serve.config import Loaded
+from palyra.serve.wiring import daemon as wiring_daemon
+from palyra.serve.wiring.daemon import Daemon
 from tests.daemon import start
 from tests.faults import eventually, in_daemon
 
@@ -61,10 +62,10 @@ def test_a_file_that_was_read_earlier_is_not_applied_later(tmp_path: Path, monke
     async def scenario(d: Daemon) -> None:
         file = d.home / "config.toml"
         monkeypatch.setattr(config, "load", slow)
-        first = asyncio.ensure_future(app.reload_config(d, {}))
+        first = asyncio.ensure_future(wiring_daemon.reload_config(d, {}))
         await eventually(read.is_set, "the file is read")
         file.write_text(file.read_text() + "\n[budgets]\nturns = 7\n")
-        second = asyncio.ensure_future(app.reload_config(d, {}))
+        second = asyncio.ensure_future(wiring_daemon.reload_config(d, {}))
         second.add_done_callback(lambda _: applied.set())
         assert (await second).live == ("budgets.turns",)
         await first

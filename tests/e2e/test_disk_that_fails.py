@@ -10,12 +10,12 @@ import apsw
 import httpx
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.journal import standing
-from palyra.serve.running import http_app
-from palyra.transports.auth import Access
-from palyra.transports.limits import Limits
+from palyra.api.auth import Access
+from palyra.api.limits import Limits
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.serve.process import http_app
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import write_status
 from tests.faults import LONGEST_S, eventually, held_writer, in_daemon, on_full_disk
 from tests.inprocess import entries
 from tests.journals import noting
@@ -87,8 +87,8 @@ def test_an_idle_daemon_finds_out_that_its_disk_refuses(tmp_path: Path, monkeypa
             disk.full = False
             await eventually_ready(client)
 
-    monkeypatch.setattr(standing, "_RECENT_S", 0.0)
-    monkeypatch.setattr(standing, "_ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(write_status, "_RECENT_S", 0.0)
+    monkeypatch.setattr(write_status, "_ASK_AGAIN_S", 0.0)
     on_full_disk(tmp_path, [], scenario, SETTINGS)
 
 
@@ -107,7 +107,7 @@ def test_a_disk_that_does_not_answer_is_told_of_while_it_is_silent(tmp_path: Pat
             await eventually_ready(client)
             await is_well(d, client)
 
-    for module in ("palyra.journal.standing", "palyra.journal.database"):
+    for module in ("palyra.store.write_status", "palyra.store.database"):
         monkeypatch.setattr(f"{module}.STALLED_S", 0.3)
     in_daemon(tmp_path, [], scenario, SETTINGS)
 
@@ -124,7 +124,7 @@ def test_readiness_is_answered_though_nothing_can_be_read(tmp_path: Path, monkey
             monkeypatch.setattr(d.db, "read", never)
             assert (await client.get("/readyz")).status_code == 503
 
-    monkeypatch.setattr("palyra.transports.http.about._LONGEST_READ_S", 0.05)
+    monkeypatch.setattr("palyra.api.about._LONGEST_READ_S", 0.05)
     in_daemon(tmp_path, [], scenario, SETTINGS)
 
 

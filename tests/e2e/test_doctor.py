@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.runtime.watchdog import Finding, Remedy
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.health.watchdog import Finding, Remedy
+from palyra.serve.wiring.daemon import Daemon
 from tests import daemon as daemons
 from tests.cli_terminal import palyra
 from tests.inprocess import body, entries

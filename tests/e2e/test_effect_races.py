@@ -9,17 +9,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, Forbidden
-from palyra.domain.events import Budgets
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import ModelRequest, Text, ToolMessage, UserMessage
-from palyra.journal import approvals
+from palyra.agent import approvals as agent_approvals
+from palyra.agent import durable_write
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submitted
+from palyra.core.errors import Conflict, Forbidden
+from palyra.core.events import Budgets
+from palyra.core.ids import OWNER
+from palyra.core.messages import ModelRequest, Text, ToolMessage, UserMessage
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import answers, insisting
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submitted
-from palyra.runtime.undo import Undo
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals
 from tests.crash.scenarios import call
 from tests.faults import (
     WRITING,
@@ -83,7 +84,7 @@ def test_while_the_disk_is_full_nobody_is_asked_twice_and_nothing_is_done_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once behind a reply of a later turn, once behind what a tool did: both are held until there is room, and go on from there."""
-    monkeypatch.setattr(insisting, "RETRY_S", 0.02)
+    monkeypatch.setattr(durable_write, "RETRY_S", 0.02)
     permit_all(tmp_path)
     requests: list[ModelRequest] = []
     holds = {"reply": Hold()}
@@ -278,7 +279,7 @@ def test_a_full_disk_while_an_approval_times_out_is_tried_again_later_and_not_at
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Longer than this takes on any machine.
-    monkeypatch.setattr(answers, "_RETRY_MS", 600_000)
+    monkeypatch.setattr(agent_approvals, "_RETRY_MS", 600_000)
 
     def tries() -> int:
         return sum("could not be timed out" in message for message in caplog.messages)

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from bench import floods
 
-from palyra.domain.ids import OWNER
+from palyra.api import listen_sockets
+from palyra.api.auth import Access
+from palyra.api.http_server import HttpServer
+from palyra.api.intake import BUDGET, Meter, Pool, budget_for
+from palyra.api.limits import Limits
+from palyra.api.websocket_connection import WebSocketConnection
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Turn
-from palyra.serve.running import http_app
-from palyra.transports import listening
-from palyra.transports.auth import Access
-from palyra.transports.http.server import HttpServer
-from palyra.transports.http.ws_connection import WebSocketConnection
-from palyra.transports.intake import BUDGET, Meter, Pool, budget_for
-from palyra.transports.limits import Limits
+from palyra.serve.process import http_app
 from tests import inprocess
 
 WAIT_S = 30
@@ -35,7 +35,7 @@ async def served(folder: Path, limits: Limits | None = None) -> AsyncIterator[tu
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         await access.open()
         secret, _ = await access.mint(OWNER, "test", "owner", principal=OWNER)
-        with listening.bind("127.0.0.1", 0) as listener:
+        with listen_sockets.bind("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
             server = HttpServer(await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits)
             ready = asyncio.Event()

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
+from palyra.agent.gateway import Submitted
 from palyra.cli import root
-from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import AssistantMessage, ModelRequest, Text, ToolMessage, UserMessage
+from palyra.core.errors import Forbidden, InvalidInput, PalyraError
+from palyra.core.ids import OWNER
+from palyra.core.messages import AssistantMessage, ModelRequest, Text, ToolMessage, UserMessage
+from palyra.features.time_travel import outcomes
+from palyra.features.time_travel.fork import Fork, Forked
+from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Hold, ScriptedModel, Turn
-from palyra.runtime import outcomes
-from palyra.runtime.forking import Fork, Forked
-from palyra.runtime.gateway import Submitted
-from palyra.runtime.replay.replaying import replay
+from palyra.serve.wiring.daemon import Daemon
 from tests import replaying
 from tests.daemon import start
 from tests.inprocess import body, daemon, entries, finished, say, session, until

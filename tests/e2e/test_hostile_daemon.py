@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.workers import (
+from palyra.features.workers.file_transfer import digest
+from palyra.features.workers.node.home import Home
+from palyra.features.workers.protocol import (
     DAEMON_NAME,
     MOST_FILE_BYTES,
     Assign,
@@ -31,9 +33,7 @@ from palyra.domain.workers import (
     from_worker,
     pieces,
 )
-from palyra.runtime.clock import Clock
-from palyra.tools.shipping import digest
-from palyra.worker.home import Home
+from palyra.system.clock import Clock
 from tests.faults import eventually
 from tests.journals import run as run_loop
 from tests.worker_world import World, world

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.channels import Inbound, Sender
-from palyra.journal import channels
+from palyra.features.channels.model import Inbound, Sender
+from palyra.features.channels.rows import messages
 from palyra.models.scripted import Turn
 from tests.chatting import chat
 from tests.daemon import start
@@ -58,7 +58,7 @@ def test_a_stranger_who_floods_is_read_no_further_than_the_beginning(tmp_path: P
                 said = [made(native_id=f"{who}-{n}", text=TEXT[: 20_000 + n]) for n in range(5)]
                 taken = await asyncio.gather(*(intake.take(talk.name, each) for each in said))
                 assert [each.duplicate for each in taken] == [False] * 5
-                found = [await talk.daemon.db.read(partial(channels.get, message_id=each.message_id)) for each in taken]
+                found = [await talk.daemon.db.read(partial(messages.get, message_id=each.message_id)) for each in taken]
                 assert [each.number for each in found] == sorted(each.number for each in found)
                 return [len(each.inbound.text) for each in found]
 

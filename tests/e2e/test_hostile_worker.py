@@ -12,8 +12,12 @@ import msgspec
 import pytest
 
 import palyra
-from palyra.domain.ids import SYSTEM_TAPE
-from palyra.domain.workers import (
+from palyra.core.ids import SYSTEM_TAPE
+from palyra.features.workers.file_transfer import digest
+from palyra.features.workers.node import dial
+from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.home import Home
+from palyra.features.workers.protocol import (
     MOST_CALL_BYTES,
     MOST_FILE_BYTES,
     PIECE_BYTES,
@@ -37,11 +41,7 @@ from palyra.domain.workers import (
     pieces,
 )
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.clock import Clock
-from palyra.tools.shipping import digest
-from palyra.worker import dialling
-from palyra.worker.dialling import Line
-from palyra.worker.home import Home
+from palyra.system.clock import Clock
 from tests.faults import asked
 from tests.inprocess import body, finished, say, session
 from tests.journals import run as run_loop
@@ -121,7 +121,7 @@ def hello(home: Home, **more: Any) -> Hello:
 
 
 async def dialled(w: World, home: Home) -> Line:
-    return await dialling.dial("127.0.0.1", w.door.port, dialling.of(home))
+    return await dial.dial("127.0.0.1", w.door.port, dial.of(home))
 
 
 @asynccontextmanager

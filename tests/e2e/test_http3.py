@@ -16,16 +16,15 @@ import pytest
 from aioquic.buffer import encode_uint_var
 from aioquic.h3.connection import ErrorCode, FrameType, encode_frame
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
+from palyra.api import decoding, listen_sockets
+from palyra.api.auth import Access
+from palyra.api.http3 import bounded_memory, connection, exchange, server
+from palyra.api.http3.server import Http3, listen
+from palyra.api.limits import Limits
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Turn
-from palyra.serve.running import http_app
-from palyra.transports import listening
-from palyra.transports.auth import Access
-from palyra.transports.http import reading
-from palyra.transports.limits import Limits
-from palyra.transports.quic import bounded, connection, exchange, server
-from palyra.transports.quic.server import Http3, listen
+from palyra.serve.process import http_app
+from palyra.serve.wiring.daemon import Daemon
 from tests import inprocess
 from tests.doors import http3
 from tests.http3_client import connected
@@ -63,7 +62,7 @@ async def opened(folder: Path) -> AsyncIterator[World]:
     async with inprocess.daemon(folder, [Turn(text="hello")] * 50) as daemon:
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         await access.open()
-        udp = listening.bind_udp("127.0.0.1", 0)
+        udp = listen_sockets.bind_udp("127.0.0.1", 0)
         port = udp.getsockname()[1]
         limits = Limits(body_bytes=BODY, requests_per_second=10_000)
         app = await http_app(daemon, access, limits, "https://127.0.0.1:1", {}, quic_port=port)
@@ -195,7 +194,7 @@ def test_the_same_checks_stand_before_every_request(served: Served) -> None:
 
 
 def test_a_body_that_is_too_large_or_endless_is_refused_and_not_kept(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_DRAIN_S", 0.1)
+    monkeypatch.setattr(decoding, "_DRAIN_S", 0.1)
 
     async def body(world: World) -> None:
         session = await inprocess.session(world.daemon)
@@ -217,7 +216,7 @@ def test_a_body_that_is_too_large_or_endless_is_refused_and_not_kept(served: Ser
             await endless.until(lambda each: each.status)
             assert endless.status == 413
             held = [sum(each.quic.held.values()) for each in world.door._places]
-            assert max(held) <= bounded.CONNECTION_WINDOW
+            assert max(held) <= bounded_memory.CONNECTION_WINDOW
             assert (await client.get("/healthz", host=world.host)).status == 200
 
     served.run(body)
@@ -312,8 +311,8 @@ def test_what_a_peer_leaves_out_costs_no_memory(served: Served) -> None:
                 client.transmit()
                 await client.ping()
             held = sum(len(each.receiver._buffer) for each in ours.quic._streams.values())
-            assert 0 < held <= bounded.STREAM_WINDOW
-            assert ours.quic._local_max_data.value <= 4 * bounded.CONNECTION_WINDOW
+            assert 0 < held <= bounded_memory.STREAM_WINDOW
+            assert ours.quic._local_max_data.value <= 4 * bounded_memory.CONNECTION_WINDOW
 
     served.run(body)
 

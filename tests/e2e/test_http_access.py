@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from palyra.transports.http.table import ROUTES
+from palyra.api.table import ROUTES
 from tests import daemon
 from tests.daemon import DaemonProcess, Response
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from palyra.api import listen_sockets
+from palyra.api.auth import Access
+from palyra.api.http_server import HttpServer
+from palyra.api.limits import Limits
 from palyra.models.scripted import Turn
-from palyra.serve.running import http_app
-from palyra.transports import listening
-from palyra.transports.auth import Access
-from palyra.transports.http.server import HttpServer
-from palyra.transports.limits import Limits
+from palyra.serve.process import http_app
 from tests import inprocess
 from tests.daemon import DaemonProcess
 
@@ -231,7 +231,7 @@ async def impatient(folder: Path, limits: Limits) -> AsyncIterator[tuple[int, st
     async with inprocess.daemon(folder, [Turn(text="hi")]) as daemon:
         access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
         secret, _ = await access.mint("user:owner", "test", "owner", principal="user:owner")
-        with listening.bind("127.0.0.1", 0) as listener:
+        with listen_sockets.bind("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
             server = HttpServer(await http_app(daemon, access, limits, f"http://127.0.0.1:{port}", {}), limits)
             ready = asyncio.Event()

@@ -18,8 +18,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from palyra.transports.http import openapi
-from palyra.transports.http.table import ROUTES
+from palyra.api import openapi
+from palyra.api.table import ROUTES
 from tests.daemon import DaemonProcess
 
 EXAMPLES = 8

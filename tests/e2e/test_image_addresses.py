@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import Image, UserMessage
+from palyra.core.errors import InvalidInput
+from palyra.core.ids import OWNER
+from palyra.core.messages import Image, UserMessage
+from palyra.features.openai_api.sessions import Asked
 from palyra.models.scripted import Script, ScriptedModel, Turn
-from palyra.runtime.callers import Asked
 from tests import inprocess
 from tests.e2e.test_images import png
 from tests.inprocess import TERMINAL, body, entries, until

@@ -7,13 +7,13 @@ from typing import Any
 
 from PIL import Image as Pillow
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import Image, ModelRequest, ToolMessage
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Preview, Scope, Subject, ToolResult
-from palyra.journal import workspace
+from palyra.core.ids import OWNER
+from palyra.core.messages import Image, ModelRequest, ToolMessage
+from palyra.core.ports import CallContext
+from palyra.core.tools import Preview, Scope, Subject, ToolResult
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import artifacts
 from palyra.tools.catalogue import Arguments, declare
 from tests.inprocess import body, daemon, entries, finished, say, session
 from tests.journals import run as run_loop
@@ -81,7 +81,7 @@ def test_an_image_is_stored_and_shown_to_the_model(tmp_path: Path) -> None:
                 "width": 75,
                 "height": 100,
             }
-            stored = await d.db.read(lambda tx: workspace.artifact(tx, session_id, image["artifact"]))
+            stored = await d.db.read(lambda tx: artifacts.artifact(tx, session_id, image["artifact"]))
             assert stored is not None
             assert (stored.body, stored.media_type) == (png(0), "image/png")
             (result,) = results(model.requests[-1])

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.events import ApprovalRequested, Brought, Flow, SessionCompacted
-from palyra.domain.ids import OWNER
-from palyra.domain.labels import CLEAN, Label, private
-from palyra.domain.memory import NewMemory
-from palyra.journal import approvals, tape
-from palyra.journal.approvals import Approval
-from palyra.journal.sessions import Session
+from palyra.agent.approvals import Answer
+from palyra.core.events import ApprovalRequested, Brought, Flow, SessionCompacted
+from palyra.core.ids import OWNER
+from palyra.core.labels import CLEAN, Label, private
+from palyra.features.memory.model import NewMemory
+from palyra.features.memory.service import Origin
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.memory import Origin
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, tape
+from palyra.store.approvals import Approval
+from palyra.store.sessions import Session
 from palyra.tools.net.resolve import Resolver
 from tests.inprocess import body, daemon, entries, finished, say, session, until
 from tests.net_world import Names, Site, answer

@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from palyra import app, config
-from palyra.app import Daemon
-from palyra.domain.errors import ConfigInvalid, Conflict, Forbidden, IllegalTransition, NotFound
-from palyra.domain.ids import OWNER
-from palyra.domain.learning import WAITING, Candidate
-from palyra.domain.memory import NewMemory, Where
+from palyra.agent.approvals import Answer
+from palyra.core.errors import ConfigInvalid, Conflict, Forbidden, IllegalTransition, NotFound
+from palyra.core.ids import OWNER
+from palyra.features.learning.model import WAITING, Candidate
+from palyra.features.learning.settings import FEED_MS
+from palyra.features.memory import recall
+from palyra.features.memory.model import NewMemory, Where
+from palyra.features.time_travel.replay import suite
 from palyra.models.scripted import ScriptedModel, Turn
 from palyra.policy import store
-from palyra.runtime import recalling
-from palyra.runtime.answers import Answer
-from palyra.runtime.learning.settings import FEED_MS
-from palyra.runtime.replay import suite
+from palyra.serve import config
+from palyra.serve.wiring import daemon
+from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import PERMIT_ALL, call
 from tests.faults import eventually, in_daemon
 from tests.inprocess import finished, say, session
@@ -32,7 +33,7 @@ Scenario = Callable[[Daemon], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that is slow on a busy machine is not what is tried here."""
-    monkeypatch.setattr(recalling, "_PATIENCE_S", 20.0)
+    monkeypatch.setattr(recall, "_PATIENCE_S", 20.0)
 
 
 def echo() -> ScriptedModel:
@@ -175,7 +176,7 @@ def test_a_person_may_put_it_in_other_words_reject_it_and_change_their_mind(tmp_
 
 
 def test_what_a_person_corrected_since_is_theirs_and_stays(tmp_path: Path) -> None:
-    from palyra.runtime.memory import Change
+    from palyra.features.memory.service import Change
 
     async def scenario(d: Daemon) -> None:
         candidate = await learned(d, "Our staging host is stage7.example.")
@@ -337,7 +338,7 @@ async def opened(folder: Path, clock: Hurried, settings: str = "", extraction: s
         f'[workspace]\nroot = "{work}"\n{QUIET}{settings}'
     )
     loaded = config.load(home, {})
-    return await app.start(loaded, config.choose(loaded.config, []), {}, clock=clock, providers={"scripted": echo()})
+    return await daemon.start(loaded, config.choose(loaded.config, []), {}, clock=clock, providers={"scripted": echo()})
 
 
 async def waiting(d: Daemon) -> list[str]:
@@ -427,7 +428,7 @@ def test_switched_off_while_it_runs_nothing_is_read_and_switched_on_again_what_w
 
         async def switch(enabled: bool) -> None:
             config.set_value(d.home, "learning.enabled", str(enabled).lower())
-            assert (await app.reload_config(d, {})).live == ("learning.enabled",)
+            assert (await daemon.reload_config(d, {})).live == ("learning.enabled",)
 
         try:
             where = await session(d)

@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palyra.app import Daemon
-from palyra.channels import loopback
-from palyra.domain.budgets import Key, Spender
-from palyra.domain.channels import Inbound, Sender
-from palyra.domain.errors import Unavailable
-from palyra.domain.events import RunCancelled
-from palyra.domain.ids import OWNER
-from palyra.journal import schedules, usage
-from palyra.journal.usage import Asked
+from palyra.agent.gateway import Submission
+from palyra.agent.runs import end
+from palyra.core.errors import Unavailable
+from palyra.core.events import RunCancelled
+from palyra.core.ids import OWNER
+from palyra.features.budgets import ledger
+from palyra.features.budgets.model import Key, Spender
+from palyra.features.channels import loopback
+from palyra.features.channels.model import Inbound, Sender
+from palyra.features.schedules import rows as schedules_rows
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import budget_ledger
-from palyra.runtime.gateway import Submission
-from palyra.runtime.runs import end
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import usage
+from palyra.store.usage import Asked
 from tests.chatting import chat
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
@@ -213,7 +214,7 @@ def test_what_is_reserved_is_held_also_when_accounts_are_being_forgotten(tmp_pat
     async def scenario(d: Daemon) -> None:
         where = await session(d)
         await d.budgets.states(Spender(principal=OWNER))
-        for number in range(budget_ledger._MOST_ACCOUNTS - 1):
+        for number in range(ledger._MOST_ACCOUNTS - 1):
             d.budgets.ledger.begin(Key(per="session", who=f"{number}", every="ever", since_ms=0))
         run = await d.gateway.submit(OWNER, where.session_id, Submission(text="long"))
         await reached(hold.reached)
@@ -232,7 +233,7 @@ def test_a_schedule_that_cannot_begin_leaves_nothing_to_be_denied(tmp_path: Path
         async with timed(tmp_path, clock) as d:
             made = await add(d, "daily at 9", ask="deny")
             gone = replace(made.schedule, model="gone/one")
-            await d.db.write(partial(schedules.save, schedule=gone))
+            await d.db.write(partial(schedules_rows.save, schedule=gone))
             await pass_time(d, clock, 3_600_000)
             (firing,) = await firings(d, gone.schedule_id)
             assert firing.state == "failed"

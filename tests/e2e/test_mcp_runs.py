@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, NotFound
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
+from palyra.core.errors import Conflict, NotFound
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.serve.wiring.daemon import Daemon
 from tests import inprocess, mcp_servers
 from tests.inprocess import body, kinds, until
 from tests.mcp_at_work import (
@@ -273,7 +273,7 @@ def test_a_redirect_of_a_configured_address_leads_nowhere(tmp_path: Path) -> Non
 
 def test_secrets_are_looked_up_at_the_start_of_a_server_and_shown_nowhere(tmp_path: Path) -> None:
     async def work() -> None:
-        from palyra.runtime.vault_rules import NewSecret
+        from palyra.features.vault.rules import NewSecret
 
         permit(tmp_path)
         settings = honest(env=("HUSH=vault:HUSH", "PLAIN=visible"))

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.ids import OWNER
+from palyra.agent.approvals import Answer
+from palyra.core.ids import OWNER
+from palyra.features.mcp_server import jsonrpc
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.transports.http.mcp_door import rpc
 from tests import inprocess
 from tests.mcp_client_world import World, world
 
 BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-META = {rpc.VERSION_KEY: rpc.MODERN, rpc.CAPABILITIES_KEY: {}}
+META = {jsonrpc.VERSION_KEY: jsonrpc.MODERN, jsonrpc.CAPABILITIES_KEY: {}}
 WRITES = [
     Turn(text="I write it.", calls=(ScriptedCall(name="fs.write", arguments={"path": "note.txt", "content": "first\n"}),)),
     Turn(text="written"),
@@ -183,7 +183,7 @@ def test_taking_a_question_back_ends_its_run_and_leaving_does_so_only_without_a_
             # Who stands for himself says by leaving that it is not wanted any more.
             modern = robot.calling("ask", text="three")
             modern["params"]["_meta"] |= META
-            headers = {"MCP-Protocol-Version": rpc.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "ask"}
+            headers = {"MCP-Protocol-Version": jsonrpc.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "ask"}
             async with robot.post(modern, **headers) as answer:
                 gone, _ = await begun(robot, events(answer))
             session_id = (await here.daemon.gateway.run(OWNER, gone)).session_id
@@ -280,19 +280,19 @@ def test_nothing_malformed_does_harm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "headers", "status", "code"),
     [
-        (b"{", {}, 400, rpc.PARSE_ERROR),
-        (b"\xff\xfe", {}, 400, rpc.PARSE_ERROR),
-        (b"[" * 5_000, {}, 400, rpc.PARSE_ERROR),
-        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, rpc.INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', {}, 400, rpc.INVALID_REQUEST),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', {}, 400, rpc.INVALID_PARAMS),
+        (b"{", {}, 400, jsonrpc.PARSE_ERROR),
+        (b"\xff\xfe", {}, 400, jsonrpc.PARSE_ERROR),
+        (b"[" * 5_000, {}, 400, jsonrpc.PARSE_ERROR),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', {}, 400, jsonrpc.INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', {}, 400, jsonrpc.INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', {}, 400, jsonrpc.INVALID_PARAMS),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Mcp-Session-Id": "no such"}, 404, "not_found"),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Mcp-Session-Id": ""}, 400, "invalid_input"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"MCP-Protocol-Version": "1999"}, 400, rpc.INVALID_REQUEST),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"MCP-Protocol-Version": "1999"}, 400, jsonrpc.INVALID_REQUEST),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Accept": "text/html"}, 406, "invalid_input"),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', {"Content-Type": "text/plain"}, 415, "invalid_input"),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}', {}, 200, rpc.METHOD_NOT_FOUND),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "no"}}', {}, 200, rpc.INVALID_PARAMS),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}', {}, 200, jsonrpc.METHOD_NOT_FOUND),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "no"}}', {}, 200, jsonrpc.INVALID_PARAMS),
         (b" " * ((1 << 20) + 1), {}, 413, "limit_exceeded"),
     ],
 )

@@ -14,11 +14,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from scripts import mcp_inspector
 
-from palyra.domain.ports import CallContext
-from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.connection import Pace
-from palyra.tools.mcp.known import KnownFiles
-from palyra.tools.mcp.servers import Servers
+from palyra.core.ports import CallContext
+from palyra.features.mcp.accepted_tools import KnownFiles
+from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.servers import Servers
+from palyra.features.mcp.settings import ServerConfig
 from tests import daemon
 from tests.daemon import DaemonProcess
 

@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palyra.domain.errors import PalyraError
-from palyra.domain.events import Entry
-from palyra.domain.ids import OWNER
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Subject
-from palyra.journal import approvals, channel_outbox
-from palyra.journal.approvals import Approval
-from palyra.models import counting
+from palyra.agent.approvals import Answer
+from palyra.core.errors import PalyraError
+from palyra.core.events import Entry
+from palyra.core.ids import OWNER
+from palyra.core.ports import CallContext
+from palyra.core.tools import Subject
+from palyra.features.channels.rows import outbox
+from palyra.features.channels.tools import SendArguments
+from palyra.models import token_count
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.tools.message import SendArguments
+from palyra.store import approvals
+from palyra.store.approvals import Approval
 from tests.chatting import Chat, chat
 from tests.inprocess import body, daemon, finished, say, session, until
 
@@ -78,7 +79,7 @@ def test_a_message_is_asked_about_shows_whom_it_goes_to_and_is_sent_once_with_it
             texts = await talk.answers("dm-anna", 2)
             assert texts[1].startswith("ready, ")
             assert "@everyone" not in texts[1]
-            replies = await talk.daemon.db.read(lambda tx: channel_outbox.of_reply(tx, told["data"]["id"]))
+            replies = await talk.daemon.db.read(lambda tx: outbox.of_reply(tx, told["data"]["id"]))
             assert [each.kind for each in replies] == ["message"]
             assert told["data"]["id"] in told["text"]
             # The same call again, as after a crash: the outbox has it already.
@@ -92,7 +93,7 @@ def test_a_message_is_asked_about_shows_whom_it_goes_to_and_is_sent_once_with_it
             )
             again = SendArguments(to="chat/anna", text="ready, @everyone")
             assert (await talk.daemon.catalogue.get("message.send").execute(again, context)).outcome == "ok"
-            assert len(await talk.daemon.db.read(lambda tx: channel_outbox.of_reply(tx, told["data"]["id"]))) == 1
+            assert len(await talk.daemon.db.read(lambda tx: outbox.of_reply(tx, told["data"]["id"]))) == 1
 
     run(scene)
 
@@ -236,7 +237,7 @@ def test_the_tool_is_offered_only_where_there_is_a_channel_and_the_prompt_stays_
             specs = [spec for spec in model.requests[-1].tools if not spec.name.startswith("test.")]
             assert "message.send" in [spec.name for spec in specs]
             tools = [{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in specs]
-            fixed = counting.count(model.requests[-1].instructions) + counting.count(json.dumps(tools, separators=(",", ":")))
+            fixed = token_count.count(model.requests[-1].instructions) + token_count.count(json.dumps(tools, separators=(",", ":")))
             assert fixed < 2_000
             off = replace(talk.daemon.channels._book.get("chat"), enabled=False)
             await talk.daemon.channels.apply({"chat": off})

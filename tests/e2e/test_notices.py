@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from palyra.app import Daemon
-from palyra.domain.events import Entry
-from palyra.domain.ids import OWNER
-from palyra.journal.notices import Told
+from palyra.core.events import Entry
+from palyra.core.ids import OWNER
+from palyra.features.notices.rows import Told
+from palyra.serve.wiring.daemon import Daemon
 from tests.faults import in_daemon
 from tests.inprocess import body, daemon
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from palyra.app import Daemon
 from palyra.models.scripted import ScriptedCall, Turn
+from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import call
 from tests.faults import in_daemon
 from tests.inprocess import body, entries, finished, say, session

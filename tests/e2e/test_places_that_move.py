@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Forbidden
-from palyra.domain.ids import OWNER
-from palyra.journal import sqlite_files
-from palyra.journal.sessions import Session
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submitted
+from palyra.core.errors import Forbidden
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submitted
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import sqlite_files
+from palyra.store.sessions import Session
 from tests.crash.scenarios import call
 from tests.faults import asked, at_commit, ends, hold_writer_at, in_daemon, killed_at, pending, permit_all, reached
 from tests.inprocess import body, daemon, entries, finished, say, session

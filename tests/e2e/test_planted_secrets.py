@@ -11,9 +11,9 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
+from palyra.core.ids import OWNER
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
+from palyra.serve.wiring.daemon import Daemon
 from tests.inprocess import TERMINAL, daemon, finished, say, session
 from tests.journals import run as run_loop
 
@@ -136,7 +136,7 @@ def everything_below(folder: Path) -> bytes:
 
 
 def test_a_checkpoint_keeps_a_secret_file_sealed_and_gives_it_back_exactly(tmp_path: Path) -> None:
-    from palyra.runtime.undo import Undo
+    from palyra.features.time_travel.undo import Undo
 
     work = tmp_path / "work"
     work.mkdir()

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.domain.obeyed_files import obeyed
-from palyra.journal.sessions import Session
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.core.obeyed_files import obeyed
+from palyra.features.project_notes import files as project_notes_files
+from palyra.features.project_notes.files import LARGEST, LARGEST_READ, NAMES
 from palyra.models.scripted import ScriptedModel, Turn
-from palyra.tools import note_files
-from palyra.tools.note_files import LARGEST, LARGEST_READ, NAMES
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.sessions import Session
 from tests import inprocess
 from tests.cli_terminal import palyra, terminal
 from tests.daemon import start
@@ -151,20 +151,20 @@ def test_what_was_accepted_is_what_was_shown(tmp_path: Path) -> None:
 
 def test_the_bytes_in_the_prompt_are_those_whose_digest_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that changes at once after it was read, each time: no mix of two contents reaches a prompt."""
-    real = note_files.read_one
+    real = project_notes_files.read_one
 
     async def story(daemon: Daemon, where: Session, work: Path, model: ScriptedModel) -> None:
         note = work / "AGENTS.md"
         note.write_text("accepted words")
         await _accept(daemon, work)
 
-        def replaced_behind(workspace: str, name: str) -> note_files.NoteFile | None:
+        def replaced_behind(workspace: str, name: str) -> project_notes_files.NoteFile | None:
             found = real(workspace, name)
             if name == "AGENTS.md":
                 note.write_text("wicked words!!")
             return found
 
-        monkeypatch.setattr(note_files, "read_one", replaced_behind)
+        monkeypatch.setattr(project_notes_files, "read_one", replaced_behind)
         assert "accepted words" in await _shown(daemon, where, model)
         assert "words" not in await _shown(daemon, where, model)
 

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Forbidden, PalyraError
-from palyra.domain.ids import OWNER
+from palyra.agent.gateway import Submission
+from palyra.core.errors import Forbidden, PalyraError
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Turn
-from palyra.runtime.gateway import Submission
+from palyra.serve.wiring.daemon import Daemon
 from tests.faults import crowd_out
 from tests.inprocess import daemon, entries, finished, kinds, say, session
 

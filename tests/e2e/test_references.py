@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, InvalidInput
-from palyra.domain.events import InputReceived, decode
-from palyra.domain.ids import OWNER
-from palyra.domain.labels import CLEAN
-from palyra.domain.memory import NewMemory
-from palyra.domain.messages import Text, UserMessage
-from palyra.journal import sessions, workspace
-from palyra.journal.sessions import Session
+from palyra.agent.direct_tools import Situation
+from palyra.agent.gateway import Submission
+from palyra.core.errors import Conflict, InvalidInput
+from palyra.core.events import InputReceived, decode
+from palyra.core.ids import OWNER
+from palyra.core.labels import CLEAN
+from palyra.core.messages import Text, UserMessage
+from palyra.features.memory.model import NewMemory
 from palyra.models.demo import DemoModel
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.by_hand import Situation
-from palyra.runtime.gateway import Submission
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import artifacts, sessions
+from palyra.store.sessions import Session
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session
 from tests.journals import run as run_loop
 from tests.net_world import Site, html, local
@@ -458,10 +458,10 @@ def test_a_large_diff_is_cut_and_kept_whole(tmp_path: Path) -> None:
         assert found.truncated
         assert len(found.text) <= 10_000
         assert found.artifact is not None
-        kept = await d.db.read(lambda tx: workspace.artifact(tx, where.session_id, str(found.artifact)))
+        kept = await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, str(found.artifact)))
         assert kept is not None
         assert kept.body.count(b"+another line") == 3_000
-        label = await d.db.read(lambda tx: workspace.artifact_label(tx, where.session_id, str(found.artifact)))
+        label = await d.db.read(lambda tx: artifacts.artifact_label(tx, where.session_id, str(found.artifact)))
         assert "git:diff" in label.private_sources
 
     inside(tmp_path, work)
@@ -477,7 +477,7 @@ def test_a_protected_file_is_not_shown_behind_a_gap_either(tmp_path: Path) -> No
     async def work(d: Daemon, where: Session) -> None:
         (found,) = (await received(d, where, "@staged")).references
         assert found.truncated
-        kept = await d.db.read(lambda tx: workspace.artifact(tx, where.session_id, str(found.artifact)))
+        kept = await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, str(found.artifact)))
         assert kept is not None
         assert b"+another line" in kept.body
         assert b"hidden-value" not in kept.body

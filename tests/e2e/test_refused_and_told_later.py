@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.journal.database import Appended
+from palyra.agent import durable_write, runs
+from palyra.core.ids import OWNER
+from palyra.features.schedules.service import NewSchedule
 from palyra.models.scripted import Turn
-from palyra.runtime import insisting, runs
-from palyra.runtime.schedule_verbs import NewSchedule
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store.database import Appended
 from tests.faults import WRITING, FullDisk, at_commit, eventually, in_daemon, on_full_disk
 from tests.inprocess import body, finished, say, session, until
 from tests.scheduling import firings
@@ -21,7 +21,7 @@ HELLO = [Turn(text=("hello",)), Turn(text=("again",))]
 def test_a_schedule_that_asks_nobody_denies_what_was_asked_while_the_disk_was_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(insisting, "RETRY_S", 0.02)
+    monkeypatch.setattr(durable_write, "RETRY_S", 0.02)
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         made = await d.timekeeping.schedules.add(OWNER, NewSchedule(text="write", when="daily at 9", ask="deny"))

@@ -11,20 +11,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.cli import exits, root
-from palyra.domain import chain, events
-from palyra.domain.errors import ChainBroken, Conflict, InvalidInput
-from palyra.domain.events import AnyEvent, Entry, InputAssembled, ModelReplied, ToolFinished, kind_of
-from palyra.domain.ids import OWNER
-from palyra.journal.database import Tx
-from palyra.journal.sqlite import Sqlite
+from palyra.agent.prompt import assembly
+from palyra.cli import exit_codes, root
+from palyra.core import chain, events
+from palyra.core.errors import ChainBroken, Conflict, InvalidInput
+from palyra.core.events import AnyEvent, Entry, InputAssembled, ModelReplied, ToolFinished, kind_of
+from palyra.core.ids import OWNER
+from palyra.features.time_travel.replay import recording as recordings
+from palyra.features.time_travel.replay.compare import VOLATILE
+from palyra.features.time_travel.replay.recording import Recording, Tape
+from palyra.features.time_travel.replay.replay import Replayed, replay
 from palyra.models.scripted import Hold, Turn
-from palyra.runtime import assembly
-from palyra.runtime.replay import recording as recordings
-from palyra.runtime.replay.comparing import VOLATILE
-from palyra.runtime.replay.recording import Recording, Tape
-from palyra.runtime.replay.replaying import Replayed, replay
-from palyra.tools import rehearsal, standard
+from palyra.store.database import Tx
+from palyra.store.sqlite import Sqlite
+from palyra.tools import crash_test_tools, standard
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 from tests import replaying
@@ -52,7 +52,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ours() -> Catalogue:
     fence = Fence(())
-    return Catalogue((*standard.tools(fence, lambda artifact, session_id: None), *rehearsal.tools(fence)))
+    return Catalogue((*standard.tools(fence, lambda artifact, session_id: None), *crash_test_tools.tools(fence)))
 
 
 def told(replayed: Replayed) -> str:
@@ -275,8 +275,8 @@ def test_a_tool_that_describes_itself_otherwise_is_reported_at_the_first_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded = simple(tmp_path)
-    other = msgspec.structs.replace(rehearsal.Pure.spec, description="Rehearsal: something else.")
-    monkeypatch.setattr(rehearsal.Pure, "spec", other)
+    other = msgspec.structs.replace(crash_test_tools.Pure.spec, description="Rehearsal: something else.")
+    monkeypatch.setattr(crash_test_tools.Pure, "spec", other)
     seq, kind, where = first_difference(recorded)
     assert (kind, where) == ("input.assembled", "digest")
     assert seq == next(entry.seq for entry in recorded.own if entry.kind == "input.assembled")
@@ -296,7 +296,7 @@ def test_a_verdict_that_the_loop_would_not_carry_out_is_reported(tmp_path: Path)
 
 
 def test_an_entry_that_the_loop_does_not_write_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palyra.runtime.replay.director.STILL_S", 1.0)
+    monkeypatch.setattr("palyra.features.time_travel.replay.driver.STILL_S", 1.0)
     recorded = simple(tmp_path)
     *most, last = recorded.own
     body = events.encode(events.RunStarted())
@@ -349,7 +349,7 @@ def test_runs_are_replayed_kept_and_tried_as_a_suite_without_a_daemon(
     assert (code, json.loads(said)["entries"]) == (0, recorded.last)
     assert palyra(capsys, "--home", home, "replay", "--keep", run_id, str(kept))[0] == 0
     assert palyra(capsys, "--home", home, "replay", "--keep", recorded.session_id, str(kept))[0] == 0
-    assert root.run(["--home", home, "replay", "--keep", run_id, str(kept)]) == exits.code_of(Conflict(""))
+    assert root.run(["--home", home, "replay", "--keep", run_id, str(kept)]) == exit_codes.code_of(Conflict(""))
     assert (tmp_path / "home" / "journal.db").read_bytes() == before
 
     # The suite needs nothing of the home in which the runs were recorded.

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from palyra.domain import chain, events
-from palyra.domain.events import AnyEvent, RunCancelled, RunFailed, kind_of
-from palyra.runtime.replay.recording import Recording, Tape
-from palyra.runtime.replay.replaying import replay
-from palyra.runtime.runs import _BUDGETS
+from palyra.agent.runs import _BUDGETS
+from palyra.core import chain, events
+from palyra.core.events import AnyEvent, RunCancelled, RunFailed, kind_of
+from palyra.features.time_travel.replay.recording import Recording, Tape
+from palyra.features.time_travel.replay.replay import replay
 from tests.e2e.test_replay import ours, simple, told
 
 MADE = "(1 model turns and 2 tool calls were made)"

@@ -7,18 +7,19 @@ from typing import Any
 import apsw
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, NotFound
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.journal import retention, sqlite_files, workspace
-from palyra.journal import schedules as schedule_rows
-from palyra.journal.segments import folder_of
-from palyra.journal.sessions import Session
-from palyra.journal.verify import Report
+from palyra.core.errors import Conflict, NotFound
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.references.attachments import Attaching
+from palyra.features.retention import rows as retention_rows
+from palyra.features.retention.service import ARCHIVE, CLEAN, DAY_MS, MAINTAIN, Archived
+from palyra.features.schedules import rows as schedule_rows
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Turn
-from palyra.runtime.attachments import Attaching
-from palyra.runtime.retention import ARCHIVE, CLEAN, DAY_MS, MAINTAIN, Archived
-from palyra.runtime.undo import Undo
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import artifacts, sqlite_files
+from palyra.store.segments import folder_of
+from palyra.store.sessions import Session
+from palyra.store.verify import Report
 from tests.crash.scenarios import call
 from tests.faults import in_daemon, permit_all
 from tests.inprocess import entries, finished, kinds, say, session, until
@@ -307,11 +308,11 @@ def test_what_is_named_while_it_is_looked_at_is_not_removed(tmp_path: Path) -> N
         sent = await d.enclosures.attachments.keep(OWNER, where.session_id, "f.txt", b"file" * 100)
         await d.db.write(lambda tx: tx.run("UPDATE artifacts SET created_ms = 1"))
         now = d.clock.now_ms()
-        found = await d.db.read(lambda tx: retention.unused(tx, where.session_id, now))
+        found = await d.db.read(lambda tx: retention_rows.unused(tx, where.session_id, now))
         assert list(found.artifacts) == [sent.artifact]
         await finished(d, await say(d, where, "again", attachments=(Attaching(artifact=sent.artifact, name="f.txt"),)))
-        assert await d.db.write(lambda tx: retention.forget(tx, found, now)) == 0
-        assert await d.db.read(lambda tx: workspace.artifact(tx, where.session_id, sent.artifact)) is not None
+        assert await d.db.write(lambda tx: retention_rows.forget(tx, found, now)) == 0
+        assert await d.db.read(lambda tx: artifacts.artifact(tx, where.session_id, sent.artifact)) is not None
 
     permit_all(tmp_path)
     in_daemon(tmp_path, TALKING, scenario)

@@ -11,19 +11,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palyra.app import Daemon
-from palyra.domain import labels
-from palyra.domain.conversation import Conversation
-from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
-from palyra.domain.events import SessionCompacted
-from palyra.domain.ids import OWNER
-from palyra.journal import sessions, sqlite_files, tape, travels
-from palyra.journal.database import Tx
-from palyra.journal.sessions import Session
+from palyra.agent import session_cache
+from palyra.core import labels
+from palyra.core.conversation import Conversation
+from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
+from palyra.core.events import SessionCompacted
+from palyra.core.ids import OWNER
+from palyra.features.time_travel import file_restore
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import live, restoring
-from palyra.runtime.undo import Undo
-from palyra.tools import checkpoints
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import rewinds, sessions, sqlite_files, tape
+from palyra.store.database import Tx
+from palyra.store.sessions import Session
+from palyra.tools.files import checkpoints
 from tests.crash.scenarios import call
 from tests.faults import FullDisk, eventually, in_daemon, on_full_disk, permit_all, reached
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session
@@ -37,7 +38,7 @@ async def head(d: Daemon, where: Session) -> int:
 
 async def folded(d: Daemon, where: Session, seq: int) -> Conversation:
     def query(tx: Tx) -> Conversation:
-        return live.conversation_at(tx, sessions.get(tx, where.session_id, OWNER), seq)
+        return session_cache.conversation_at(tx, sessions.get(tx, where.session_id, OWNER), seq)
 
     return await d.db.read(query)
 
@@ -238,7 +239,7 @@ def test_a_session_of_somebody_else_is_out_of_reach(tmp_path: Path) -> None:
         await finished(d, await say(d, where, "hi"))
         with pytest.raises(Forbidden):
             await d.moments.at("user:other", where.session_id, 1, 10)
-        from palyra.runtime.rewind import Rewind
+        from palyra.features.time_travel.rewind import Rewind
 
         with pytest.raises(Forbidden):
             await d.rewinding.rewind("user:other", where.session_id, Rewind(to=1, stop=True))
@@ -545,7 +546,7 @@ def test_a_full_disk_at_the_end_takes_it_back_and_the_session_goes_on_when_there
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     permit_all(tmp_path)
-    monkeypatch.setattr(restoring, "RETRY_S", 0.02)
+    monkeypatch.setattr(file_restore, "RETRY_S", 0.02)
 
     async def scenario(d: Daemon, disk: FullDisk) -> None:
         where, work = await session(d), tmp_path / "work"
@@ -560,10 +561,10 @@ def test_a_full_disk_at_the_end_takes_it_back_and_the_session_goes_on_when_there
         with pytest.raises(Unavailable):
             await going
         assert tree(work) == before
-        assert await d.db.read(travels.pending), "the disk was not full when it mattered: this shows nothing"
+        assert await d.db.read(rewinds.pending), "the disk was not full when it mattered: this shows nothing"
         disk.full = False
         await do(d, where, write("c.txt", "three"))
-        assert await d.db.read(travels.pending) == []
+        assert await d.db.read(rewinds.pending) == []
         await rewind(d, where, start)
         assert tree(work) == {}
 
@@ -593,7 +594,7 @@ def test_what_somebody_changed_between_a_crash_and_the_next_start_stays(tmp_path
             async with daemon(twin, obedient()) as after:
                 assert (work / "a.txt").read_text() == "mine"
                 assert (work / "b.txt").read_text() == "two"
-                assert await after.db.read(travels.pending) == []
+                assert await after.db.read(rewinds.pending) == []
             await going
 
     run_loop(inside())

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
 from palyra.models.scripted import Turn
-from palyra.runtime.clock import Clock
+from palyra.serve.wiring.daemon import Daemon
+from palyra.system.clock import Clock
 from tests.fake_provider import SSE, Answer, FakeProvider, Script, openai_chat
 from tests.inprocess import body, daemon, entries, finished, say, session
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Forbidden, InvalidInput, NotFound
-from palyra.domain.events import SessionCompacted
-from palyra.domain.ids import OWNER
-from palyra.journal import approvals, tape
-from palyra.journal.sessions import Session
+from palyra.agent.approvals import Answer
+from palyra.core.errors import Forbidden, InvalidInput, NotFound
+from palyra.core.events import SessionCompacted
+from palyra.core.ids import OWNER
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.answers import Answer
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, tape
+from palyra.store.sessions import Session
 from tests import daemon as process
 from tests.cli_terminal import palyra, terminal
 from tests.inprocess import body, daemon, entries, finished, say, session, until

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from palyra.domain.ids import OWNER
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
 from palyra.tools.net.resolve import Resolver
 from tests.inprocess import body, daemon, entries, finished, say, session

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import ConfigInvalid
-from palyra.domain.ids import OWNER
-from palyra.journal import decisions
-from palyra.journal.decisions import Recorded
+from palyra.core.errors import ConfigInvalid
+from palyra.core.ids import OWNER
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.policy.testing import Retest
+from palyra.policy.backtest import Retest
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import decisions
+from palyra.store.decisions import Recorded
 from tests import daemon as process
 from tests.cli_terminal import palyra
 from tests.inprocess import daemon, say, session, until

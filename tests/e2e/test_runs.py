@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, Forbidden, IllegalTransition, InvalidInput, LimitExceeded, NotFound, PalyraError
-from palyra.domain.ids import OWNER
-from palyra.domain.tools import Subject
-from palyra.journal import approvals, runs
-from palyra.journal.sqlite_files import inspect
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submission
+from palyra.core.errors import Conflict, Forbidden, IllegalTransition, InvalidInput, LimitExceeded, NotFound, PalyraError
+from palyra.core.ids import OWNER
+from palyra.core.tools import Subject
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Failure, Hold, Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submission
-from palyra.runtime.undo import Undo
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, runs
+from palyra.store.sqlite_files import inspect
 from tests.inprocess import TERMINAL, body, daemon, entries, finished, kinds, say, session, until
 from tests.journals import new_id
 from tests.journals import run as run_loop
@@ -641,8 +641,8 @@ def test_a_session_without_effects_has_nothing_to_undo(tmp_path: Path) -> None:
 
 
 def test_the_first_terminal_event_wins(tmp_path: Path) -> None:
-    from palyra.domain.events import RunCancelled
-    from palyra.journal import tape
+    from palyra.core.events import RunCancelled
+    from palyra.store import tape
 
     async def scenario(d: Daemon) -> None:
         where = await session(d)

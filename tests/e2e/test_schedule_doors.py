@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from palyra.runtime.schedule_hooks import sign
+from palyra.features.schedules.webhooks import sign
 from tests.daemon import DaemonProcess, start
 
 SCRIPT = {

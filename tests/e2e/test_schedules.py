@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from palyra.domain.events import AdminChanged
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.domain.messages import Usage
-from palyra.domain.schedules import Quiet
-from palyra.domain.tools import Subject
-from palyra.journal import approvals, runs, tape, usage
-from palyra.journal.usage import Asked
+from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from palyra.core.events import AdminChanged
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.core.messages import Usage
+from palyra.core.tools import Subject
+from palyra.features.schedules.model import Quiet
+from palyra.features.schedules.service import Forecast, NewSchedule
 from palyra.models.scripted import Script, ScriptedModel, Turn
-from palyra.runtime.schedule_verbs import Forecast, NewSchedule
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, runs, tape, usage
+from palyra.store.usage import Asked
 from tests.clocks import HeldClock
 from tests.crash.scenarios import call
 from tests.faults import FullDisk, asked, at_commit, eventually, on_full_disk, pending

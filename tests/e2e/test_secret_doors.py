@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import InvalidInput
-from palyra.domain.messages import Emit, ModelRequest, Reply
+from palyra.core.errors import InvalidInput
+from palyra.core.messages import Emit, ModelRequest, Reply
 from palyra.models.scripted import ScriptedCall, Turn
+from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import call
 from tests.faults import in_daemon
 from tests.inprocess import entries, finished, kinds, say, session

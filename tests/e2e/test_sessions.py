@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, PalyraError
-from palyra.domain.ids import OWNER
+from palyra.agent.sessions import Resolve
+from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, PalyraError
+from palyra.core.ids import OWNER
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.session_verbs import Resolve
+from palyra.serve.wiring.daemon import Daemon
 from tests.inprocess import body, daemon, entries, finished, kinds, say, session
 from tests.journals import new_id
 from tests.journals import run as run_loop

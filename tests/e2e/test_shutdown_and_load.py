@@ -8,14 +8,14 @@ from typing import Any
 import apsw
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.journal import runs as run_rows
-from palyra.journal.database import Tx
-from palyra.journal.sqlite import SqliteConnection
+from palyra.agent import runs, session_cache
+from palyra.agent.approvals import Answer
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Failure, Hold, Script, ScriptedModel, Turn
-from palyra.runtime import live, runs
-from palyra.runtime.answers import Answer
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import runs as run_rows
+from palyra.store.database import Tx
+from palyra.store.sqlite import SqliteConnection
 from tests.crash.scenarios import call
 from tests.faults import WRITING, SlowLoading, asked, crowd_out, ends, eventually, held_writer, in_daemon, row
 from tests.inprocess import daemon, kinds, say, session, until
@@ -46,7 +46,7 @@ def test_a_read_that_fails_while_a_run_is_resumed_leaves_no_run_without_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "RETRY_S", 0.02)
-    real = live._look_up
+    real = session_cache._look_up
     failed: list[str] = []
 
     def fails_once(tx: Tx, session_id: str) -> Any:
@@ -60,7 +60,7 @@ def test_a_read_that_fails_while_a_run_is_resumed_leaves_no_run_without_a_task(
         run = await say(d, where, "hi")
         approval = await asked(d, where.session_id)
         await crowd_out(d)
-        monkeypatch.setattr(live, "_look_up", fails_once)
+        monkeypatch.setattr(session_cache, "_look_up", fails_once)
         await d.answers.answer(OWNER, approval.approval_id, Answer(decision="allow"), "test")
         assert (await ends(d, where.session_id, run.run_id)).kind == "run.completed"
         assert failed == [where.session_id]

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.errors import Unavailable
-from palyra.domain.events import Entry
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.domain.messages import ModelRequest, ToolMessage
-from palyra.journal import approvals
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submitted
+from palyra.core.errors import Unavailable
+from palyra.core.events import Entry
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.core.messages import ModelRequest, ToolMessage
+from palyra.features.skills import index
+from palyra.features.skills.registry import ShownSkill
+from palyra.features.skills.store import Listed, Record, Skills
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submitted
-from palyra.runtime.shelf import ShownSkill
-from palyra.tools.skills import index
-from palyra.tools.skills.store import Listed, Record, Skills
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals
 from tests.faults import FullDisk, on_full_disk
 from tests.inprocess import body, daemon, entries, finished, say, session, until
 from tests.skills_at_work import ECHO, EXAMPLES, data, make, module, packed
@@ -212,7 +212,7 @@ def test_a_tool_that_writes_asks_first_and_says_what_it_may_touch(tmp_path: Path
 
 
 def test_a_secret_of_the_vault_reaches_a_tool_that_a_policy_permits_and_is_redacted_in_its_result(tmp_path: Path) -> None:
-    from palyra.runtime.vault_rules import NewSecret
+    from palyra.features.vault.rules import NewSecret
     from tests.skills_at_work import asking
 
     permit = 'permit (principal, action, resource in Skill::"subject");'
@@ -430,7 +430,7 @@ def test_a_daemon_with_instructions_only_loads_no_runtime(tmp_path: Path) -> Non
     code = """
 import asyncio, sys
 from pathlib import Path
-from palyra.domain.ids import OWNER
+from palyra.core.ids import OWNER
 from tests.e2e.test_skills import EXAMPLES, daemon, install, model
 async def main(folder):
     async with daemon(folder, model()) as d:

@@ -9,16 +9,17 @@ from typing import Any, cast, get_args
 import msgspec
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.events import AdminChanged, IncidentOpened, StateChanged, Topic
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.journal import incidents, tape, tasks, tokens, topics
-from palyra.journal.database import Tx
-from palyra.journal.tokens import Token
-from palyra.runtime.hub import PAUSE_MS
-from palyra.transports.auth import allows
-from palyra.transports.http.table import ROUTES
-from palyra.transports.http.watching import NEEDED
+from palyra.agent.broadcast import PAUSE_MS
+from palyra.api.auth import allows
+from palyra.api.table import ROUTES
+from palyra.api.watch import NEEDED
+from palyra.core.events import AdminChanged, IncidentOpened, StateChanged, Topic
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.health import rows as health_rows
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import change_topics, tape, tasks, tokens
+from palyra.store.database import Tx
+from palyra.store.tokens import Token
 from tests.faults import in_daemon
 
 LONGEST_S = 20.0
@@ -43,7 +44,7 @@ def _enqueue(tx: Tx) -> None:
 
 def _incident(tx: Tx) -> None:
     event = IncidentOpened(incident_id=f"01{'0' * 24}", key="k", domain="resource", severity="info", summary="the disk hums")
-    incidents.open_(tx, event)
+    health_rows.open_(tx, event)
 
 
 def _token(tx: Tx) -> None:
@@ -123,7 +124,7 @@ def test_a_change_of_settings_is_told_and_only_to_who_asked_for_it(tmp_path: Pat
 def test_who_is_told_is_who_may_ask() -> None:
     scopes = {route.path: route.scope for route in ROUTES if route.method == "GET"}
     assert {topic: scopes[path] for topic, path in ASKED.items()} == NEEDED
-    assert set(NEEDED) == set(ALL) == {*topics.BY_TABLE.values(), "settings"}
+    assert set(NEEDED) == set(ALL) == {*change_topics.BY_TABLE.values(), "settings"}
     assert not allows("operator", NEEDED["tokens"])
 
 
@@ -137,4 +138,4 @@ def test_who_is_told_is_who_may_ask() -> None:
     ],
 )
 def test_a_statement_changes_the_table_that_it_names_first(sql: str, topic: str | None) -> None:
-    assert topics.of(sql) == topic
+    assert change_topics.of(sql) == topic

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
+from palyra.agent import durable_write, runs
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Hold, Script, ScriptedModel, Turn
-from palyra.runtime import insisting, runs
+from palyra.serve.wiring.daemon import Daemon
 from tests.crash.scenarios import call
 from tests.faults import LONGEST_S, FullDisk, ends, eventually, held_writer, in_daemon, on_full_disk, permit_all, reached, row
 from tests.inprocess import kinds, say, session, until
@@ -134,7 +134,7 @@ def test_on_a_full_disk_stop_ends_what_works_and_later_what_waited_but_not_what_
         ):
             assert (await ends(d, place.session_id, run.run_id)).kind == kind
 
-    monkeypatch.setattr(insisting, "RETRY_S", 0.05)
+    monkeypatch.setattr(durable_write, "RETRY_S", 0.05)
     monkeypatch.setattr(runs, "RETRY_S", 0.05)
     on_full_disk(tmp_path, ScriptedModel(Script(script), holds={"h": hold}), scenario, QUIET)
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from palyra.app import Daemon
-from palyra.domain import run_state
-from palyra.domain.errors import NotFound
-from palyra.domain.events import Budgets
-from palyra.domain.ids import OWNER
+from palyra.agent import runs
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submission
+from palyra.agent.sessions import Resolve
+from palyra.core import run_state
+from palyra.core.errors import NotFound
+from palyra.core.events import Budgets
+from palyra.core.ids import OWNER
 from palyra.models.scripted import Hold, Turn
-from palyra.parts import tools as parts_tools
-from palyra.runtime import runs
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submission
-from palyra.runtime.session_verbs import Resolve
+from palyra.serve.wiring import tools as parts_tools
+from palyra.serve.wiring.daemon import Daemon
 from tests import daemon as process
 from tests.crash.scenarios import call
 from tests.daemon import DaemonProcess

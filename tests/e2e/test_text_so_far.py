@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from palyra.app import Daemon
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import Emit, ModelRequest, Reply
-from palyra.runtime.hub import MOST_LIVE, Hub
+from palyra.agent.broadcast import MOST_LIVE, Hub
+from palyra.core.ids import OWNER
+from palyra.core.messages import Emit, ModelRequest, Reply
+from palyra.serve.wiring.daemon import Daemon
 from tests.daemon import start
 from tests.faults import eventually, in_daemon, reached
 from tests.inprocess import entries, say, session

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from palyra.cli.trials import attack, crash, obeyed, shown
-from palyra.cli.trials.attack import Attempt
-from palyra.cli.trials.ground import call
-from palyra.domain.tools import Preview
-from palyra.runtime.channels import words
+from palyra.core.tools import Preview
+from palyra.features.channels import texts
+from palyra.serve.trials import attack, crash, obeyed, previews
+from palyra.serve.trials.attack import Attempt
+from palyra.serve.trials.daemon import call
 from tests.cli_terminal import palyra
 
 FRAME = "the end of its own frame"
@@ -84,15 +84,15 @@ def test_a_way_that_is_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert writes.detail.startswith("written without a question: plain.txt")
 
 
-@pytest.mark.parametrize("name", [name for name in shown.HOSTILE if name != FRAME])
+@pytest.mark.parametrize("name", [name for name in previews.HOSTILE if name != FRAME])
 def test_a_preview_that_is_shown_as_it_came_is_found(name: str) -> None:
     """Cut without a mark, and not made visible."""
-    hostile = shown.HOSTILE[name]
+    hostile = previews.HOSTILE[name]
     raw = Preview("text", "something", hostile.text[:1_200])
-    assert shown.fault(hostile, shown.requested(hostile.tool, raw))
+    assert previews.fault(hostile, previews.requested(hostile.tool, raw))
 
 
 def test_a_preview_that_ends_its_frame_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown.alone(shown.HOSTILE[FRAME]) == ""
-    monkeypatch.setattr(words, "_longest_run", lambda text: 0)
-    assert shown.alone(shown.HOSTILE[FRAME]) == "its text ends the frame around it"
+    assert previews.alone(previews.HOSTILE[FRAME]) == ""
+    monkeypatch.setattr(texts, "_longest_run", lambda text: 0)
+    assert previews.alone(previews.HOSTILE[FRAME]) == "its text ends the frame around it"

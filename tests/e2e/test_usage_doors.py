@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from palyra.cli.usage import spark
+from palyra.features.budgets.cli import spark
 from tests.cli_terminal import palyra
 from tests.daemon import DaemonProcess, start
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import NotFound
-from palyra.domain.ids import OWNER
-from palyra.journal import sqlite_files
+from palyra.core.errors import NotFound
+from palyra.core.ids import OWNER
+from palyra.store import sqlite_files
 from tests.crash.everywhere import crash_everywhere
 from tests.crash.forking import Copies, Points, forked, killed, ready_to_fork, told
 from tests.unit.test_vault import Opened, opened

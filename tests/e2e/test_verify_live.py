@@ -7,12 +7,12 @@ from pathlib import Path
 
 import apsw
 
-from palyra.app import Daemon
-from palyra.journal import sqlite_files
-from palyra.journal.database import Tx
-from palyra.journal.verify import Report
+from palyra.features.retention.service import DAY_MS
 from palyra.models.scripted import Turn
-from palyra.runtime.retention import DAY_MS
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import sqlite_files
+from palyra.store.database import Tx
+from palyra.store.verify import Report
 from tests.faults import in_daemon
 from tests.inprocess import session
 from tests.journals import new_id, noting

@@ -3,15 +3,15 @@
 import asyncio
 from pathlib import Path
 
-from palyra.app import Daemon
-from palyra.domain.events import InputReceived, RunAccepted
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import ModelRequest
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult
-from palyra.journal import approvals, tape, tasks
-from palyra.journal.database import Tx
+from palyra.core.events import InputReceived, RunAccepted
+from palyra.core.ids import OWNER
+from palyra.core.messages import ModelRequest
+from palyra.core.ports import CallContext
+from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult
 from palyra.models.scripted import Hold, ScriptedModel, Turn
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals, tape, tasks
+from palyra.store.database import Tx
 from palyra.tools.catalogue import Arguments, declare
 from tests.crash.scenarios import call
 from tests.faults import asked, eventually, permit_all, reached, row
@@ -275,7 +275,7 @@ def test_a_forgotten_approval_expires_with_a_notice_where_the_settings_say_so(tm
 
 
 def test_a_reminder_is_given_once_and_the_incident_closes_with_the_answer(tmp_path: Path) -> None:
-    from palyra.runtime.answers import Answer
+    from palyra.agent.approvals import Answer
 
     async def scenario(d: Daemon, clock: JumpingClock) -> None:
         set_mode(d, "auto")

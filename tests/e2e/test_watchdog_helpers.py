@@ -6,9 +6,9 @@ import signal
 import sys
 from pathlib import Path
 
-from palyra.app import Daemon
+from palyra.features.workers.node.worker import Worker
 from palyra.models.scripted import Hold, ScriptedModel, Turn
-from palyra.worker.worker import Worker
+from palyra.serve.wiring.daemon import Daemon
 from tests import mcp_servers
 from tests.browser_world import installed, resolver
 from tests.faults import eventually, reached
@@ -96,8 +96,8 @@ def test_browsers_that_leak_or_die_are_closed(tmp_path: Path) -> None:
     """One whose run has ended, and one whose process was killed."""
 
     async def scenario(d: Daemon, clock: JumpingClock, site: Site) -> None:
-        from palyra.runtime.watchdog_helpers import BrowsersWatched
-        from palyra.tools.browser.browsers import Browsers
+        from palyra.features.health.helpers import BrowsersWatched
+        from palyra.tools.browser.pool import Browsers
         from palyra.tools.net import urls
         from palyra.tools.sandbox.sandbox import Sandbox
 

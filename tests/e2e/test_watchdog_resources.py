@@ -10,10 +10,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from palyra.app import Daemon
-from palyra.journal import sqlite_files
-from palyra.journal.database import Tx
 from palyra.models.scripted import Turn
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import sqlite_files
+from palyra.store.database import Tx
 from tests.faults import FullDisk, eventually, on_full_disk
 from tests.inprocess import finished, say, session
 from tests.watching_over import JumpingClock, incidents, kinds, passes, set_mode, through_the_modes, told, watched

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from palyra import app
-from palyra.app import Daemon
-from palyra.domain.errors import Unavailable
-from palyra.runtime.watchdog import Finding, Moment, Remedy
+from palyra.core.errors import Unavailable
+from palyra.features.health.watchdog import Finding, Moment, Remedy
+from palyra.serve.wiring import daemon as wiring_daemon
+from palyra.serve.wiring.daemon import Daemon
 from tests.clocks import HeldClock
 from tests.faults import eventually, held_writer, reached
 from tests.inprocess import daemon
@@ -196,7 +196,7 @@ def test_the_timer_looks_as_often_as_the_settings_say_and_a_reload_changes_that(
             settings = tmp_path / "home" / "config.toml"
             text = settings.read_text()
             settings.write_text(text.replace("mode = 'disabled'", "mode = 'auto'\nevery_ms = 5000"))
-            reloaded = await app.reload_config(d, {})
+            reloaded = await wiring_daemon.reload_config(d, {})
             assert set(reloaded.live) == {"healing.mode", "healing.every_ms"}
             await sleeps(5_000)
             assert looks == 0
@@ -208,7 +208,7 @@ def test_the_timer_looks_as_often_as_the_settings_say_and_a_reload_changes_that(
                 await sleeps(5_000)
                 assert looks == expected
             settings.write_text(text)
-            await app.reload_config(d, {})
+            await wiring_daemon.reload_config(d, {})
             clock.advance(60_000)
             await d.watchdog.look()
             assert looks == 2

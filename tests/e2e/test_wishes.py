@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palyra.app import Daemon
-from palyra.domain.events import ClientTool, Wanted
-from palyra.domain.ids import OWNER
-from palyra.domain.messages import ANY_CALL, NO_CALL, AnswerSchema
+from palyra.core.events import ClientTool, Wanted
+from palyra.core.ids import OWNER
+from palyra.core.messages import ANY_CALL, NO_CALL, AnswerSchema
+from palyra.features.openai_api.sessions import Asked, Begun, CallName
+from palyra.features.time_travel.replay import recording as recordings
+from palyra.features.time_travel.replay.replay import replay
 from palyra.models.scripted import Hold, Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.callers import Asked, Begun, CallName
-from palyra.runtime.replay import recording as recordings
-from palyra.runtime.replay.replaying import replay
+from palyra.serve.wiring.daemon import Daemon
 from tests import inprocess
 from tests.inprocess import TERMINAL, body, entries, until
 

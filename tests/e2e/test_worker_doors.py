@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, Unauthenticated
-from palyra.domain.ids import OWNER
-from palyra.domain.workers import (
+from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, Unauthenticated
+from palyra.core.ids import OWNER
+from palyra.features.tls import authority
+from palyra.features.workers.node import dial, enrol
+from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.home import Home
+from palyra.features.workers.protocol import (
     MOST_FRAME,
     PROTOCOL,
     Beat,
@@ -28,11 +32,7 @@ from palyra.domain.workers import (
     frame,
 )
 from palyra.models.scripted import Turn
-from palyra.runtime.clock import Clock
-from palyra.runtime.tls import authority
-from palyra.worker import dialling, enrolling
-from palyra.worker.dialling import Line
-from palyra.worker.home import Home
+from palyra.system.clock import Clock
 from tests.crash.scenarios import call
 from tests.inprocess import finished, say, session
 from tests.journals import run as run_loop
@@ -54,7 +54,7 @@ def hello(home: Home, **other: Any) -> Hello:
 
 
 async def dialled(w: World, context: ssl.SSLContext) -> Line:
-    return await dialling.dial("127.0.0.1", w.proxy.port, context)
+    return await dial.dial("127.0.0.1", w.proxy.port, context)
 
 
 async def answer(line: Line) -> Down | None:
@@ -87,20 +87,20 @@ def test_a_code_is_good_once_and_in_time_and_guessing_is_locked_out(tmp_path: Pa
 
             # Somebody in between: nothing is sent to whoever has another authority.
             with pytest.raises(Unauthenticated, match="another authority"):
-                await enrolling.enrol(home, address, made.code, "0" * 64)
-            identity = await enrolling.enrol(home, address, made.code, made.authority)
+                await enrol.enrol(home, address, made.code, "0" * 64)
+            identity = await enrol.enrol(home, address, made.code, made.authority)
             assert identity.name == "attic"
             for path in (home.certificate, home.authority):
                 assert stat.S_IMODE(path.stat().st_mode) == 0o600
             with pytest.raises(Unauthenticated, match="not good"):
-                await enrolling.enrol(Home(tmp_path / "two"), address, made.code, made.authority)
+                await enrol.enrol(Home(tmp_path / "two"), address, made.code, made.authority)
             with pytest.raises(Conflict, match="already"):
                 await desk.enrol(OWNER, "attic")
 
             late = await desk.enrol(OWNER, "late")
             clock.ahead_ms = 16 * 60_000
             with pytest.raises(Unauthenticated, match="too old"):
-                await enrolling.enrol(Home(tmp_path / "two"), address, late.code, made.authority)
+                await enrol.enrol(Home(tmp_path / "two"), address, late.code, made.authority)
 
             good = await desk.enrol(OWNER, "third")
             for guess in ("AAAA-AAAA-AAAA-AAA0", "no code", "AAAA-AAAA-AAAA-AAA1"):
@@ -127,7 +127,7 @@ def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_
             home = await w.enrol()
             trust = home.authority.read_text()
 
-            line = await dialled(w, dialling.trusting(trust))
+            line = await dialled(w, dial.trusting(trust))
             assert await refused(line, hello(home)) == "unauthenticated"
             assert await whys(w) == ["certificate"]
 
@@ -135,7 +135,7 @@ def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_
             other = authority.new_authority("somebody", w.daemon.clock.now_ms())
             forged = authority.issue_client(other, "attic", w.daemon.clock.now_ms())
             (tmp_path / "forged.pem").write_bytes(forged.together)
-            context = dialling.trusting(trust)
+            context = dial.trusting(trust)
             context.load_cert_chain(tmp_path / "forged.pem")
             w.daemon.workers.refusals._told.clear()
             line = await dialled(w, context)
@@ -145,29 +145,29 @@ def test_who_has_no_certificate_or_another_ones_or_a_revoked_one_is_refused_and_
 
             # The daemon's own certificate for workers opens nothing from the other side.
             with pytest.raises(Unauthenticated, match="not the daemon"):
-                await dialling.dial("127.0.0.1", w.proxy.port, dialling.trusting(other.certificate.decode()))
+                await dial.dial("127.0.0.1", w.proxy.port, dial.trusting(other.certificate.decode()))
 
             for wrong, code in (({"protocol": PROTOCOL + 1}, "conflict"), ({}, "")):
-                line = await dialled(w, dialling.of(home))
+                line = await dialled(w, dial.of(home))
                 if code:
                     assert await refused(line, hello(home, **wrong)) == code
             line.post(hello(home))
             assert isinstance(await answer(line), Welcome)
-            second = await dialled(w, dialling.of(home))
+            second = await dialled(w, dial.of(home))
             assert await refused(second, hello(home, instance="01ARZ3NDEKTSV4RRFFQ69G5FAV")) == "conflict"
 
             shown = await w.daemon.workers.desk.revoke(OWNER, "attic")
             assert shown.state == "revoked"
             assert await answer(line) is None, "its link is still open"
-            line = await dialled(w, dialling.of(home))
+            line = await dialled(w, dial.of(home))
             assert await refused(line, hello(home)) == "unauthenticated"
             assert {"certificate", "version", "double", "revoked"} == set(await whys(w))
             assert not [spec.name for spec in w.daemon.catalogue.specs() if spec.name.startswith("worker:")]
 
             # The name may be used again, by a new certificate; the old one stays worthless.
             again = await w.daemon.workers.desk.enrol(OWNER, "attic")
-            await enrolling.enrol(Home(tmp_path / "new"), f"127.0.0.1:{w.proxy.port}", again.code, again.authority)
-            line = await dialled(w, dialling.of(home))
+            await enrol.enrol(Home(tmp_path / "new"), f"127.0.0.1:{w.proxy.port}", again.code, again.authority)
+            line = await dialled(w, dial.of(home))
             assert await refused(line, hello(home)) == "unauthenticated"
 
     run_loop(scenario())
@@ -191,7 +191,7 @@ def test_a_worker_that_speaks_of_anothers_call_is_cut_off_and_nobody_believes_it
                 Finished(call_id=call_id, attempt=1, outcome="ok", text="done, believe me"),
                 Progress(call_id=call_id, attempt=1, text="nearly"),
             ):
-                line = await dialled(w, dialling.of(thief))
+                line = await dialled(w, dial.of(thief))
                 line.post(hello(thief, tools=("test.once",)))
                 assert isinstance(await answer(line), Welcome)
                 assert await refused(line, lie) == "forbidden"
@@ -202,7 +202,7 @@ def test_a_worker_that_speaks_of_anothers_call_is_cut_off_and_nobody_believes_it
             ]
 
             # Its own call, which it never had: a result for nothing is refused too, and it may forget it.
-            line = await dialled(w, dialling.of(thief))
+            line = await dialled(w, dial.of(thief))
             line.post(hello(thief))
             assert isinstance(await answer(line), Welcome)
             line.post(Finished(call_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", attempt=1, outcome="ok", text=""))
@@ -224,13 +224,13 @@ def test_what_is_no_message_is_refused_in_words_and_costs_nothing(tmp_path: Path
                 frame(Beat(number=1)),
                 frame(Cancel(call_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", attempt=1)),
             ):
-                line = await dialled(w, dialling.of(home))
+                line = await dialled(w, dial.of(home))
                 line._carrier.write(garbage)
                 assert isinstance(said := await answer(line), Refused)
                 assert said.code == "invalid_input"
                 line.close()
             # The same after a proper beginning is recorded: it comes from somebody whom we know.
-            line = await dialled(w, dialling.of(home))
+            line = await dialled(w, dial.of(home))
             line.post(hello(home))
             assert isinstance(await answer(line), Welcome)
             assert await refused(line, hello(home)) == "invalid_input"
@@ -245,12 +245,12 @@ def test_strangers_who_say_nothing_are_bounded_and_keep_no_worker_out(tmp_path: 
             home = await w.enrol()
             silent = [await asyncio.open_connection("127.0.0.1", w.door.port) for _ in range(70)]
             # Those who have shaken hands and say no word are no better.
-            lines = [await dialled(w, dialling.trusting(home.authority.read_text())) for _ in range(33)]
+            lines = [await dialled(w, dial.trusting(home.authority.read_text())) for _ in range(33)]
             assert await answer(lines[0]) is None
             async with asyncio.timeout(20):
                 for reader, _ in silent:
                     assert await reader.read() == b""
-            line = await dialled(w, dialling.of(home))
+            line = await dialled(w, dial.of(home))
             line.post(hello(home))
             assert isinstance(await answer(line), Welcome)
             for each in (line, *lines):

@@ -9,17 +9,18 @@ from typing import Any
 import apsw
 import pytest
 
-from palyra.domain.errors import Unavailable
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.domain.ports import CallContext
-from palyra.domain.workers import PROTOCOL, Assign, Cancel, Down, Hello, TakeBack, Welcome
-from palyra.journal import tape, workers
+from palyra.core.errors import Unavailable
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.core.ports import CallContext
+from palyra.features.workers import rows as workers_rows
+from palyra.features.workers.dispatch import Crew
+from palyra.features.workers.node.worker import Worker
+from palyra.features.workers.presence import Presence
+from palyra.features.workers.protocol import PROTOCOL, Assign, Cancel, Down, Hello, TakeBack, Welcome
+from palyra.features.workers.refusal_log import Refusals
+from palyra.features.workers.tools import Errand
 from palyra.models.scripted import Turn
-from palyra.runtime.workers.crew import Crew
-from palyra.runtime.workers.presence import Presence
-from palyra.runtime.workers.refusals import Refusals
-from palyra.tools.remote import Errand
-from palyra.worker.worker import Worker
+from palyra.store import tape
 from tests.clocks import HeldClock
 from tests.faults import eventually
 from tests.journals import FailingDisk, new_id, opened
@@ -55,8 +56,8 @@ def test_a_worker_that_comes_back_is_greeted_before_it_is_given_anything(tmp_pat
             clock, first, second = HeldClock(), Line(), Line()
             hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("test.pure",))
             presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
-            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
-            row = await db.read(partial(workers.get, name="attic"))
+            await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
+            row = await db.read(partial(workers_rows.get, name="attic"))
             await presence.join(row, first, hello)
             busy, gate = threading.Event(), threading.Event()
             db.write(lambda tx: (busy.set(), gate.wait(10)))
@@ -85,8 +86,8 @@ def test_a_worker_that_is_not_greeted_yet_is_not_asked_to_take_anything_back(tmp
             clock = HeldClock()
             hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True)
             presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
-            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
-            row = await db.read(partial(workers.get, name="attic"))
+            await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
+            row = await db.read(partial(workers_rows.get, name="attic"))
             await presence.join(row, Line(), hello)
             busy, gate = threading.Event(), threading.Event()
             db.write(lambda tx: (busy.set(), gate.wait(20)))
@@ -110,8 +111,8 @@ def test_who_waits_for_a_worker_that_is_put_out_is_told_at_once(tmp_path: Path, 
             clock, line = HeldClock(), Line()
             hello = Hello(protocol=PROTOCOL, version="1", instance=new_id(), tools=("fs.write",), undoes=True)
             presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
-            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
-            await presence.join(await db.read(partial(workers.get, name="attic")), line, hello)
+            await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
+            await presence.join(await db.read(partial(workers_rows.get, name="attic")), line, hello)
             taking = asyncio.create_task(Crew(db, clock, presence).take_back("attic", new_id(), (), look=True, force=False))
             await eventually(lambda: isinstance(line.posted[-1], TakeBack), "it is asked")
             if how == "revoked":
@@ -148,8 +149,8 @@ def test_a_worker_that_could_not_be_recorded_is_not_there(tmp_path: Path) -> Non
         async with opened(tmp_path / "j.db", vfs=disk.name) as db:
             clock, hello = HeldClock(), Hello(protocol=PROTOCOL, version="1", instance=new_id())
             presence = Presence(db, clock, Refusals(db, clock), lease_ms=60_000)
-            await db.write(partial(workers.admit, name="attic", fingerprint="f"))
-            row = await db.read(partial(workers.get, name="attic"))
+            await db.write(partial(workers_rows.admit, name="attic", fingerprint="f"))
+            row = await db.read(partial(workers_rows.get, name="attic"))
             disk.arm(1, apsw.FullError, sticky=True)
             with pytest.raises(Unavailable):
                 await presence.join(row, Line(), hello)

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from palyra.domain.ids import OWNER
-from palyra.runtime.answers import Answer
+from palyra.agent.approvals import Answer
+from palyra.core.ids import OWNER
 from tests.crash.scenarios import call
 from tests.e2e.test_workers import Place, outcome, told, turns
 from tests.faults import asked

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.ids import OWNER
-from palyra.domain.workers import Refused, Renew, Renewed, Welcome
-from palyra.runtime.tls import authority
-from palyra.runtime.tls.pair import Pair, fingerprint_of
-from palyra.worker import dialling, renewing
-from palyra.worker.dialling import Line
-from palyra.worker.home import Home, write
-from palyra.worker.worker import Worker
+from palyra.core.ids import OWNER
+from palyra.features.tls import authority
+from palyra.features.tls.key_pair import Pair, fingerprint_of
+from palyra.features.workers.node import dial, renewal
+from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.home import Home, write
+from palyra.features.workers.node.worker import Worker
+from palyra.features.workers.protocol import Refused, Renew, Renewed, Welcome
 from tests.e2e.test_worker_doors import MovedClock, answer, hello
 from tests.journals import run as run_loop
 from tests.worker_world import World, world
@@ -33,7 +33,7 @@ async def enrolled(w: World, clock: MovedClock, name: str, ago_ms: int = DUE_MS)
 
 
 async def greeted(w: World, home: Home, **how: Any) -> tuple[Line, Welcome | Refused]:
-    line = await dialling.dial("127.0.0.1", w.proxy.port, dialling.of(home, **how))
+    line = await dial.dial("127.0.0.1", w.proxy.port, dial.of(home, **how))
     line.post(hello(home))
     said = await answer(line)
     assert isinstance(said, Welcome | Refused)
@@ -95,13 +95,13 @@ def test_both_are_good_until_the_worker_comes_with_the_new_one_and_revoking_kill
         async with world(tmp_path, [], clock=clock) as w:
             home = await enrolled(w, clock, "attic")
             line, _ = await greeted(w, home)
-            request = renewing._request(home)
+            request = renewal._request(home)
             answered = await asked(line, request)
             # The answer is lost and asked for again: it is the same. Another question is not answered at once.
             line, _ = await greeted(w, home)
             assert await asked(line, request) == answered
             assert "ten minutes" in (await asked(line, authority.new_request("worker").certificate.decode())).refused
-            assert await renewing.take(home, answered)
+            assert await renewal.take(home, answered)
             for how in ({"older": True}, {}, {}):
                 _, said = await greeted(w, home, **how)
                 assert isinstance(said, Welcome)
@@ -120,7 +120,7 @@ def test_both_are_good_until_the_worker_comes_with_the_new_one_and_revoking_kill
             for number, revoke in enumerate(revoking):
                 home = await enrolled(w, clock, f"cellar-{number}")
                 line, _ = await greeted(w, home)
-                assert await renewing.take(home, await asked(line, renewing._request(home)))
+                assert await renewal.take(home, await asked(line, renewal._request(home)))
                 await revoke(home)
                 assert await answer(line) is None, "its link is still open"
                 for how in ({"older": True}, {}):
@@ -136,15 +136,15 @@ def test_a_worker_that_was_killed_anywhere_on_the_way_connects_and_ends_with_one
         async with world(tmp_path, [], clock=clock) as w:
 
             async def before_it_was_asked(home: Home) -> None:
-                renewing._request(home)
+                renewal._request(home)
 
             async def before_the_answer_was_kept(home: Home) -> None:
                 line, _ = await greeted(w, home)
-                await asked(line, renewing._request(home))
+                await asked(line, renewal._request(home))
 
             async def before_it_was_used(home: Home) -> None:
                 line, _ = await greeted(w, home)
-                assert await renewing.take(home, await asked(line, renewing._request(home)))
+                assert await renewal.take(home, await asked(line, renewal._request(home)))
 
             async def before_it_was_settled(home: Home) -> None:
                 await before_it_was_used(home)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import Conflict, Unavailable
-from palyra.domain.events import FileChange
-from palyra.domain.ids import OWNER
+from palyra.core.errors import Conflict, Unavailable
+from palyra.core.events import FileChange
+from palyra.core.ids import OWNER
+from palyra.features.time_travel.rewind import Rewind
+from palyra.features.time_travel.undo import Undo
 from palyra.models.scripted import Turn
-from palyra.runtime.rewind import Rewind
-from palyra.runtime.undo import Undo
 from tests.crash.scenarios import call
 from tests.inprocess import body, finished, say, session
 from tests.journals import run as run_loop

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.ids import OWNER
-from palyra.journal.sessions import Session
+from palyra.agent.approvals import Answer
+from palyra.agent.gateway import Submitted
+from palyra.core.ids import OWNER
+from palyra.features.workers.node.home import Home
 from palyra.models.scripted import ScriptedCall, Turn
-from palyra.runtime.answers import Answer
-from palyra.runtime.gateway import Submitted
-from palyra.worker.home import Home
+from palyra.store.sessions import Session
 from tests.crash.scenarios import call
 from tests.faults import asked, eventually
 from tests.inprocess import body, entries, finished, say, session, until

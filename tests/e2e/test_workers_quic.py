@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import Unauthenticated
-from palyra.domain.workers import AskChallenge, Beat, Challenge, Prove, Refused, challenge
+from palyra.api import listen_sockets
+from palyra.core.errors import Unauthenticated
+from palyra.features.tls import authority, key_proof
+from palyra.features.workers.door.quic import QuicDoor, listen
+from palyra.features.workers.node import quic
+from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.home import Home
+from palyra.features.workers.node.quic import Dialled
+from palyra.features.workers.node.worker import Worker
+from palyra.features.workers.protocol import AskChallenge, Beat, Challenge, Prove, Refused, challenge
 from palyra.models.scripted import Turn
-from palyra.runtime.tls import authority, proving
-from palyra.transports import listening
-from palyra.transports.workers.quic import QuicDoor, listen
-from palyra.worker import by_quic
-from palyra.worker.by_quic import Dialled
-from palyra.worker.dialling import Line
-from palyra.worker.home import Home
-from palyra.worker.worker import Worker
 from tests.crash.scenarios import call
 from tests.inprocess import body, entries, finished, say, session
 from tests.journals import run as run_loop
@@ -31,7 +31,7 @@ SCRIPT = [Turn(calls=(HELD, SENT)), Turn(text=("ok",))]
 
 @asynccontextmanager
 async def by_udp(w: World) -> AsyncIterator[tuple[QuicDoor, int]]:
-    bound = listening.bind_udp("127.0.0.1", 0)
+    bound = listen_sockets.bind_udp("127.0.0.1", 0)
     door = await listen(bound, w.door.reception)
     try:
         yield door, bound.getsockname()[1]
@@ -48,13 +48,13 @@ def told(home: Home, port: int) -> Home:
 
 def test_a_worker_by_quic_moves_to_another_address_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[Dialled] = []
-    connected = by_quic._connected
+    connected = quic._connected
 
     async def kept(*arguments: object) -> Dialled:
         lines.append(await connected(*arguments))  # type: ignore[arg-type]
         return lines[-1]
 
-    monkeypatch.setattr(by_quic, "_connected", kept)
+    monkeypatch.setattr(quic, "_connected", kept)
 
     async def scenario() -> None:
         async with world(tmp_path, SCRIPT) as w, by_udp(w) as (door, port):
@@ -101,12 +101,12 @@ def test_by_quic_a_worker_proves_that_the_key_is_its_own(tmp_path: Path) -> None
 
             async def refused(*messages: object, forge: bytes = b"") -> str:
                 """Somebody who has the certificate and not the key."""
-                carrier = await by_quic._connected(by_quic.settings_for(home), *settings)
+                carrier = await quic._connected(quic.settings_for(home), *settings)
                 line = Line(carrier)
                 if forge:
                     said = await line.ask(AskChallenge())
                     assert isinstance(said, Challenge)
-                    line.post(Prove(certificate=stolen, signature=proving.sign(forge, challenge(said.nonce))))
+                    line.post(Prove(certificate=stolen, signature=key_proof.sign(forge, challenge(said.nonce))))
                 for message in messages:
                     line.post(message)  # type: ignore[arg-type]
                 answer = await line.receive()
@@ -121,6 +121,6 @@ def test_by_quic_a_worker_proves_that_the_key_is_its_own(tmp_path: Path) -> None
             # Whoever has another authority is not the daemon: nothing is signed for it.
             home.authority.write_bytes(authority.new_authority("somebody", w.daemon.clock.now_ms()).certificate)
             with pytest.raises(Unauthenticated, match="not the daemon"):
-                await by_quic.dial(home, *settings)
+                await quic.dial(home, *settings)
 
     run_loop(scenario())

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from palyra.domain.tools import ToolResult
-from palyra.tools.browser import driving, tools
+from palyra.core.tools import ToolResult
+from palyra.tools.browser import driver, tools
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.sandbox.command import Caps
 from tests.browser_world import Surfing, alive, below, surfing
@@ -207,7 +207,7 @@ BOMBS = {
 def test_a_page_that_wants_everything_is_ended(name: str) -> None:
     pages = {"/": html(f"<p>bomb<script>{BOMBS[name]}</script>"), "": html("<p>fine</p>")}
     with surfing(pages) as surf:
-        caps = Caps(**{field: getattr(driving.CAPS, field) for field in Caps.__struct_fields__} | {"memory_bytes": 700 << 20})
+        caps = Caps(**{field: getattr(driver.CAPS, field) for field in Caps.__struct_fields__} | {"memory_bytes": 700 << 20})
         browsers = surf.another(page_s=2.0, caps=caps)
         catalogue = Catalogue(tools.tools(browsers))
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import re2  # type: ignore[import-untyped]  # noqa: F401 - an ordinary user may not read where this interpreter's library lies
 
-from palyra.domain.errors import PalyraError
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import ToolResult
+from palyra.core.errors import PalyraError
+from palyra.core.ports import CallContext
+from palyra.core.tools import ToolResult
 from palyra.tools import standard
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence, Place

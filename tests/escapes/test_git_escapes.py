@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.obeyed_files import GIT_FILES, GIT_FOLDERS
+from palyra.core.obeyed_files import GIT_FILES, GIT_FOLDERS
 from tests.escapes.world import SECRET, World, world
 
 EVIL = '[core]\\n fsmonitor = "touch {flag}; false"\\n'

@@ -17,15 +17,16 @@ from typing import NamedTuple
 import jsonschema_rs  # noqa: F401 - loaded while everybody may read it, as in `world`
 import pytest
 
-from palyra.domain.errors import Forbidden
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import ToolResult
-from palyra.tools.mcp import child, http, sandboxed, stdio  # noqa: F401 - the same
-from palyra.tools.mcp.child import Spawn
-from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.connection import Pace
-from palyra.tools.mcp.known import Accepted, KnownFiles
-from palyra.tools.mcp.servers import Servers
+from palyra.core.errors import Forbidden
+from palyra.core.ports import CallContext
+from palyra.core.tools import ToolResult
+from palyra.features.mcp import http_link, sandboxed_process, stdio_link
+from palyra.features.mcp import process as mcp_process  # noqa: F401 - the same
+from palyra.features.mcp.accepted_tools import Accepted, KnownFiles
+from palyra.features.mcp.connection import Pace
+from palyra.features.mcp.process import Spawn
+from palyra.features.mcp.servers import Servers
+from palyra.features.mcp.settings import ServerConfig
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.resolve import Resolver
 from palyra.tools.sandbox.sandbox import Sandbox
@@ -150,7 +151,7 @@ def config(attempt: Attempt) -> ServerConfig:
 
 def walls(here: World, given: ServerConfig, who: str) -> Spawn:
     sandbox = Sandbox(hidden=[str(here.home)], python="/usr/bin/python3" if who == "ordinary" else sys.executable)
-    return sandboxed.spawner_for(given, sandbox, Egress(Resolver().allowing(given.hosts)).gate, closed=[str(here.home)])
+    return sandboxed_process.spawner_for(given, sandbox, Egress(Resolver().allowing(given.hosts)).gate, closed=[str(here.home)])
 
 
 async def tried(here: World, given: ServerConfig, spawn: Spawn, code: str) -> ToolResult:
@@ -207,7 +208,7 @@ def test_an_attempt_is_contained(here: World, name: str, who: str) -> None:
 def test_the_same_attempt_works_where_there_is_no_sandbox(here: World, name: str) -> None:
     """Otherwise the test above would prove nothing."""
     before, given, code = kept(here), config(ATTEMPTS[name]), spelt(ATTEMPTS[name].code, here)
-    result = as_user(WHO[0], lambda: asyncio.run(tried(here, given, child.spawn, code)))
+    result = as_user(WHO[0], lambda: asyncio.run(tried(here, given, mcp_process.spawn, code)))
     assert got_through(result.text, here) or kept(here) != before, result.text
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 import wasmtime
 
-from palyra.domain.errors import InvalidInput, LimitExceeded, PalyraError
-from palyra.domain.ports import CallContext
+from palyra.core.errors import InvalidInput, LimitExceeded, PalyraError
+from palyra.core.ports import CallContext
+from palyra.features.skills.host import Asked, Incoming, Outgoing, World
+from palyra.features.skills.store import Skills
 from palyra.tools.paths import Fence
-from palyra.tools.skills.host import Asked, Incoming, Outgoing, World
-from palyra.tools.skills.store import Skills
 from tests.skills_at_work import ECHO, MEMORY, answering, asking, data, make, module, outcome, packed, run, tool
 from tests.tools_at_work import context, tree, without_privileges
 

@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.ports import CallContext
-from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Tier, ToolResult
+from palyra.core.ports import CallContext
+from palyra.core.redaction import Redactor
+from palyra.core.tools import Tier, ToolResult
 from palyra.tools.catalogue import Catalogue
 from palyra.tools.paths import Fence
 
@@ -31,7 +31,7 @@ from palyra.tools.sandbox import cgroups, confine, relay, tier_b, tier_c  # noqa
 from palyra.tools.sandbox.command import Caps
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import Jobs
-from palyra.tools.shell.running import Egress, Runner
+from palyra.tools.shell.runner import Egress, Runner
 from palyra.tools.shell.tools import tools
 
 ORDINARY = 65534

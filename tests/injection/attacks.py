@@ -5,7 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from palyra.domain.events import (
+from palyra.agent.approvals import Answer
+from palyra.core.events import (
     ApprovalRequested,
     ApprovalResolved,
     Entry,
@@ -15,7 +16,6 @@ from palyra.domain.events import (
     ToolStarted,
     decode,
 )
-from palyra.runtime.answers import Answer
 from tests.injection.payloads import CANARY, Carrier, carriers, payloads, spread
 from tests.injection.world import WEB, Person, World, world
 from tests.injection.worst_model import begin, worst_model

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from palyra.domain.events import ApprovalRequested, RunCompleted, ToolFinished, decode
+from palyra.agent.approvals import Answer
+from palyra.core.events import ApprovalRequested, RunCompleted, ToolFinished, decode
 from palyra.models.scripted import Script, ScriptedCall, ScriptedModel, Turn
-from palyra.runtime.answers import Answer
 from tests.injection.world import WEB, World, world
 from tests.inprocess import entries, finished, say, session
 

@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from palyra.app import Daemon
-from palyra.domain.events import ApprovalRequested
-from palyra.domain.ids import OWNER
-from palyra.domain.labels import untrusted
-from palyra.domain.ports import CallContext, ModelProvider
-from palyra.domain.tools import Preview, Scope, Subject, ToolResult
-from palyra.journal import approvals
-from palyra.runtime.answers import Answer
-from palyra.runtime.settings import ApprovalTimes
+from palyra.agent.approvals import Answer
+from palyra.agent.settings import ApprovalTimes
+from palyra.core.events import ApprovalRequested
+from palyra.core.ids import OWNER
+from palyra.core.labels import untrusted
+from palyra.core.ports import CallContext, ModelProvider
+from palyra.core.tools import Preview, Scope, Subject, ToolResult
+from palyra.serve.wiring.daemon import Daemon
+from palyra.store import approvals
 from palyra.tools.catalogue import Arguments, declare
 from palyra.tools.net.resolve import Resolver
 from tests import inprocess

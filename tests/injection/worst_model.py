@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from palyra.domain.messages import AssistantMessage, ModelRequest, Text, ToolMessage, UserMessage
+from palyra.core.messages import AssistantMessage, ModelRequest, Text, ToolMessage, UserMessage
 from palyra.models.scripted import ScriptedCall, ScriptedModel, Turn
 
 # What nobody outside may ever see. It stands in the files of PRIVATE.

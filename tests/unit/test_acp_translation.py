@@ -7,23 +7,13 @@ import pytest
 from acp import schema
 from acp.helpers import embedded_text_resource, image_block, resource_block, resource_link_block, text_block
 
-from palyra.cli.acp_prompt import message
-from palyra.cli.acp_updates import Updates
-from palyra.cli.enclosing import Kept
-from palyra.domain.errors import InvalidInput
-from palyra.domain.events import (
-    Entry,
-    Event,
-    FileChange,
-    InputReceived,
-    ModelDelta,
-    ModelReplied,
-    ToolFinished,
-    ToolProposed,
-    encode,
-)
-from palyra.domain.tools import Preview
-from palyra.journal.sessions import Session
+from palyra.cli.attachments import Kept
+from palyra.core.errors import InvalidInput
+from palyra.core.events import Entry, Event, FileChange, InputReceived, ModelDelta, ModelReplied, ToolFinished, ToolProposed, encode
+from palyra.core.tools import Preview
+from palyra.features.acp.prompt import message
+from palyra.features.acp.updates import Updates
+from palyra.store.sessions import Session
 
 SESSION = Session(
     session_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", owner="user:owner", workspace="/home/me/project", created_ms=0, updated_ms=0

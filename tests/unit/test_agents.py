@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import agents
-from palyra.domain.conversation import SPAWN
-from palyra.domain.events import Asker, Budgets, Commission
-from palyra.domain.ids import CallId, RunId, SessionId
+from palyra.core import subagent_limits
+from palyra.core.conversation import SPAWN
+from palyra.core.events import Asker, Budgets, Commission
+from palyra.core.ids import CallId, RunId, SessionId
 
 
 def commission(tools: tuple[str, ...] | None = None, depth: int = 1) -> Commission:
@@ -26,7 +26,7 @@ left = st.builds(Budgets, turns=st.integers(-5, 100), calls=st.integers(-5, 200)
 def test_shares_together_are_never_more_than_what_is_left_and_a_turn_stays_with_the_parent(
     have: Budgets, among: int, wanted: Budgets
 ) -> None:
-    given_ = agents.share(have, among, wanted)
+    given_ = subagent_limits.share(have, among, wanted)
     if given_ is None:
         return
     assert given_.turns * among <= have.turns - 1
@@ -50,17 +50,17 @@ def test_shares_together_are_never_more_than_what_is_left_and_a_turn_stays_with_
     ],
 )
 def test_a_tool_is_given_or_it_is_not(given_: Commission | None, tool: str, allowed: bool) -> None:
-    assert (agents.not_given(given_, tool) == "") is allowed
+    assert (subagent_limits.not_given(given_, tool) == "") is allowed
 
 
 def test_without_a_wish_a_subagent_has_its_parents_tools() -> None:
-    assert agents.narrowed(None, ()) is None
-    assert agents.narrowed(commission(("a", "b")), ()) == ("a", "b")
-    assert agents.narrowed(commission(("a", "b")), ("b", "b")) == ("b",)
+    assert subagent_limits.narrowed(None, ()) is None
+    assert subagent_limits.narrowed(commission(("a", "b")), ()) == ("a", "b")
+    assert subagent_limits.narrowed(commission(("a", "b")), ("b", "b")) == ("b",)
 
 
 def test_who_asks_is_said_in_a_line() -> None:
-    assert agents.asker(None) is None
-    assert agents.asker(commission()) == Asker("t", 1, SessionId("root"))
-    assert agents.shortened("a\n  b") == "a b"
-    assert len(agents.shortened("x" * 1_000)) == 300
+    assert subagent_limits.asker(None) is None
+    assert subagent_limits.asker(commission()) == Asker("t", 1, SessionId("root"))
+    assert subagent_limits.shortened("a\n  b") == "a b"
+    assert len(subagent_limits.shortened("x" * 1_000)) == 300

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from palyra.tools.browser import finding
-from palyra.tools.browser.finding import Installed, Missing
+from palyra.tools.browser import discovery
+from palyra.tools.browser.discovery import Installed, Missing
 
 
 def program(path: Path) -> Path:
@@ -21,7 +21,7 @@ def test_the_newest_of_playwrights_own_is_preferred(tmp_path: Path) -> None:
     program(tmp_path / "chromium-1100/chrome-linux/chrome")
     newest = program(tmp_path / "chromium-1200/chrome-linux64/chrome")
     (tmp_path / "chromium-1300/chrome-linux").mkdir(parents=True)
-    found = finding.find({"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)})
+    found = discovery.find({"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)})
     assert isinstance(found, Installed)
     assert found.chromium == str(newest)
     assert found.folders == (found.packages, str(newest.parent))
@@ -29,27 +29,27 @@ def test_the_newest_of_playwrights_own_is_preferred(tmp_path: Path) -> None:
 
 def test_one_that_was_chosen_is_used_and_one_that_is_not_there_is_said(tmp_path: Path) -> None:
     chosen = program(tmp_path / "mine")
-    found = finding.find({}, str(chosen))
+    found = discovery.find({}, str(chosen))
     assert isinstance(found, Installed)
     assert found.chromium == str(chosen)
-    gone = finding.find({}, str(tmp_path / "gone"))
+    gone = discovery.find({}, str(tmp_path / "gone"))
     assert gone == Missing(
         f"browser.chromium is {tmp_path / 'gone'}, which is not a program", "name one that is, or leave it empty"
     )
 
 
 def test_a_program_on_the_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "_BEHIND_SCRIPTS", ())
+    monkeypatch.setattr(discovery, "_BEHIND_SCRIPTS", ())
     there = program(tmp_path / "chromium-browser")
-    found = finding.find({"PATH": str(tmp_path)})
+    found = discovery.find({"PATH": str(tmp_path)})
     assert isinstance(found, Installed)
     assert found.chromium == str(there)
-    assert finding.find({"PATH": str(tmp_path / "empty")}) == finding.NO_CHROMIUM
+    assert discovery.find({"PATH": str(tmp_path / "empty")}) == discovery.NO_CHROMIUM
 
 
 def test_without_playwright_there_is_no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [])
-    assert finding.find(os.environ) == finding.NO_PLAYWRIGHT
+    assert discovery.find(os.environ) == discovery.NO_PLAYWRIGHT
 
 
 def test_the_tools_cost_few_tokens_of_every_request() -> None:

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.config import reading, spending
-from palyra.domain import agents
-from palyra.domain.budgets import Spender, Terms, amount, check, key_of, period_end, period_name, period_start
-from palyra.domain.conversation import RunProgress
-from palyra.domain.errors import ConfigInvalid, InvalidInput
-from palyra.domain.events import Budgets, RunAccepted
-from palyra.domain.ids import RunId
-from palyra.runtime.forecasts import _daily
-from palyra.runtime.spending import own_limits
+from palyra.core import subagent_limits
+from palyra.core.conversation import RunProgress
+from palyra.core.errors import ConfigInvalid, InvalidInput
+from palyra.core.events import Budgets, RunAccepted
+from palyra.core.ids import RunId
+from palyra.features.budgets.forecasts import _daily
+from palyra.features.budgets.model import Spender, Terms, amount, check, key_of, period_end, period_name, period_start
+from palyra.features.budgets.turn_cost import own_limits
+from palyra.serve.config import budgets, load
 
 
 def at(text: str) -> int:
@@ -72,7 +72,7 @@ def test_amounts_are_said_for_people() -> None:
 
 def test_the_file_says_dollars_and_shares(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[budgets.limits.month]\nusd = 20.5\nevery = "month"\nwarn_at = 0.5\nthen = "ask"\n')
-    (limit,) = spending.limits(reading.load(tmp_path, {}).config)
+    (limit,) = budgets.limits(load.load(tmp_path, {}).config)
     assert (limit.name, limit.source, limit.unit, limit.amount) == ("month", "config", "microusd", 20_500_000)
     assert limit.warn_from == 10_250_000
 
@@ -92,10 +92,10 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, text: str) ->
     (tmp_path / "config.toml").write_text(text)
     if text == "[budgets.limits.x]\n":
         # A table without anything in it says nothing, and nothing is made of it.
-        assert spending.limits(reading.load(tmp_path, {}).config) == ()
+        assert budgets.limits(load.load(tmp_path, {}).config) == ()
         return
     with pytest.raises(ConfigInvalid):
-        reading.load(tmp_path, {})
+        load.load(tmp_path, {})
 
 
 def test_a_day_to_come_is_like_the_line_through_those_before() -> None:
@@ -109,14 +109,16 @@ def test_a_day_to_come_is_like_the_line_through_those_before() -> None:
 def test_subagents_share_what_is_left_of_tokens_and_money() -> None:
     run = RunProgress(RunId("r"), "in_progress", RunAccepted(budgets=Budgets(tokens=1_000, microusd=90)), 1)
     run.tokens, run.agent_tokens, run.cost_microusd = 300, 100, 30
-    have = agents.left(run)
+    have = subagent_limits.left(run)
     assert (have.tokens, have.microusd) == (600, 60)
-    given = agents.share(have, 2, Budgets(0, 0, 0))
+    given = subagent_limits.share(have, 2, Budgets(0, 0, 0))
     assert given is not None
     assert (given.tokens, given.microusd) == (300, 30)
     run.tokens = 900
-    assert agents.share(agents.left(run), 1, Budgets(0, 0, 0)) is None
+    assert subagent_limits.share(subagent_limits.left(run), 1, Budgets(0, 0, 0)) is None
     assert [(limit.unit, limit.amount) for limit in own_limits(run)] == [("tokens", 900), ("microusd", 90)]
-    free = agents.share(agents.left(RunProgress(RunId("r"), "in_progress", RunAccepted(), 1)), 2, Budgets(0, 0, 0))
+    free = subagent_limits.share(
+        subagent_limits.left(RunProgress(RunId("r"), "in_progress", RunAccepted(), 1)), 2, Budgets(0, 0, 0)
+    )
     assert free is not None
     assert (free.tokens, free.microusd) == (0, 0)

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from palyra import config
-from palyra.domain.errors import ConfigInvalid, InvalidInput, NotFound, Unauthenticated
-from palyra.domain.events import AdminChanged
-from palyra.journal import tape
-from palyra.journal.database import Database
-from palyra.journal.sqlite import Sqlite
-from palyra.runtime.clock import Clock
-from palyra.runtime.tls import authority
-from palyra.runtime.tls.certificates import DAY_MS, Certificates, Issued, OwnFiles
+from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound, Unauthenticated
+from palyra.core.events import AdminChanged
+from palyra.features.tls import authority
+from palyra.features.tls.service import DAY_MS, Certificates, Issued, OwnFiles
+from palyra.serve import config
+from palyra.store import tape
+from palyra.store.database import Database
+from palyra.store.sqlite import Sqlite
+from palyra.system.clock import Clock
 
 OWNER = "user:owner"
 NAMES = ("localhost", "127.0.0.1")
@@ -255,8 +255,8 @@ def test_a_daemon_whose_certificate_is_good_starts_without_the_library_for_them(
         async with opened(tmp_path, HeldClock()) as (certificates, _):
             served = await certificates.serve(NAMES)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(sys.modules, "palyra.runtime.tls.authority", None)
-            patch.delattr("palyra.runtime.tls.authority")
+            patch.setitem(sys.modules, "palyra.features.tls.authority", None)
+            patch.delattr("palyra.features.tls.authority")
             async with opened(tmp_path, HeldClock()) as (certificates, _):
                 assert await certificates.serve(NAMES) == served
             async with opened(tmp_path, HeldClock()) as (certificates, _):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from palyra.channels import kinds
-from palyra.channels.slack.scopes import SCOPES
+from palyra.features.channels import connectors
+from palyra.features.channels.slack.scopes import SCOPES
 
 DOCS = Path(__file__).parents[2] / "docs"
-KINDS = {kind.name: kind for kind in kinds.everything()}
+KINDS = {kind.name: kind for kind in connectors.everything()}
 
 
 @pytest.mark.parametrize("name", KINDS)

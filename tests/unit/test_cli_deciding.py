@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.cli.deciding import Decided, Deciding, Edit, Leave, Say
-from palyra.domain.events import ApprovalRequested
-from palyra.domain.ids import ApprovalId, CallId
-from palyra.domain.tools import Preview, Subject
+from palyra.cli.approval_prompt import Decided, Deciding, Edit, Leave, Say
+from palyra.core.events import ApprovalRequested
+from palyra.core.ids import ApprovalId, CallId
+from palyra.core.tools import Preview, Subject
 
 _SUBJECTS = (Subject("fs.write", "path_prefix", "/w/a"), Subject("fs.write", "tool"))
 

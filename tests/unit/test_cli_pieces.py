@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.cli import admin_client, client, exits, words
-from palyra.cli.line_editor import Line, LineEditor, Signal
-from palyra.cli.reply import BEGINS_AGAIN, ReplyText
+from palyra.cli import admin_client, client, exit_codes, formatting
+from palyra.cli.chat.line_editor import Line, LineEditor, Signal
+from palyra.cli.render.reply import BEGINS_AGAIN, ReplyText
 from palyra.cli.safe_text import clean, cut, one_line, width_of
-from palyra.cli.usage import bar
 from palyra.client.discovery import Unreachable
 from palyra.client.http import Message, parse
-from palyra.domain import errors
-from palyra.domain.errors import InvalidInput, PalyraError
+from palyra.core import errors
+from palyra.core.errors import InvalidInput, PalyraError
+from palyra.features.budgets.cli import bar
 
 # --- hostile text -----------------------------------------------------------------------------------------------------
 
@@ -246,23 +246,25 @@ def _fields(type_: Any) -> set[str]:
 
 
 def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None:
-    from palyra.cli import compacting, travel_client
+    from palyra.agent import gateway
+    from palyra.api import about, admin, backups, journal
+    from palyra.cli import travel_client
+    from palyra.features.compaction import cli as compaction_cli
+    from palyra.features.compaction import service as daemon_compacting
+    from palyra.features.time_travel import rewind, session_snapshot, undo
     from palyra.policy import explain, store
-    from palyra.runtime import compacting as daemon_compacting
-    from palyra.runtime import gateway, moments, rewind, undo
-    from palyra.tools import rewinds
-    from palyra.transports.http import about, admin, backups, journal
+    from palyra.tools.files import restore
 
     pairs: list[tuple[Any, Any]] = [
         (client.Submitted, gateway.Submitted),
         (client.Undone, undo.Undone),
         (travel_client.Rewound, rewind.Rewound),
-        (travel_client.Clash, rewinds.Clash),
-        (travel_client.Moment, moments.Moment),
-        (travel_client.ShownTurn, moments.ShownTurn),
-        (travel_client.ShownCall, moments.ShownCall),
-        (compacting.Uncompacted, daemon_compacting.Uncompacted),
-        (compacting.Pinned, daemon_compacting.Pinned),
+        (travel_client.Clash, restore.Clash),
+        (travel_client.Moment, session_snapshot.Moment),
+        (travel_client.ShownTurn, session_snapshot.ShownTurn),
+        (travel_client.ShownCall, session_snapshot.ShownCall),
+        (compaction_cli.Uncompacted, daemon_compacting.Uncompacted),
+        (compaction_cli.Pinned, daemon_compacting.Pinned),
         (client.Cancelled, gateway.Stopped),
         (client.Model, about.ModelInfo),
         (admin_client.Status, about.Status),
@@ -281,7 +283,9 @@ def test_the_answers_that_are_named_again_here_are_those_of_the_daemon() -> None
 
 
 def test_every_error_of_the_family_has_an_exit_code_and_none_is_success() -> None:
-    codes = {each.code: exits.code_of(each("x")) for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__}
+    codes = {
+        each.code: exit_codes.code_of(each("x")) for each in PalyraError.__subclasses__() if each.__module__ == errors.__name__
+    }
     assert codes == {
         "not_found": 3,
         "conflict": 6,
@@ -294,8 +298,8 @@ def test_every_error_of_the_family_has_an_exit_code_and_none_is_success() -> Non
         "chain_broken": 1,
         "config_invalid": 7,
     }
-    assert exits.code_of(Unreachable("x")) == 5
-    assert exits.code_of(exits.Interrupted("x")) == 130
+    assert exit_codes.code_of(Unreachable("x")) == 5
+    assert exit_codes.code_of(exit_codes.Interrupted("x")) == 130
 
 
 def test_the_reference_names_every_command_and_exit_code() -> None:
@@ -325,7 +329,7 @@ def test_no_verb_is_described_by_half_a_sentence() -> None:
 
 
 def test_durations_are_read_as_they_are_written() -> None:
-    assert [words.parse_duration(each) for each in ("30s", "10m", "2h", "1d", "1w")] == [
+    assert [formatting.parse_duration(each) for each in ("30s", "10m", "2h", "1d", "1w")] == [
         30_000,
         600_000,
         7_200_000,
@@ -334,8 +338,8 @@ def test_durations_are_read_as_they_are_written() -> None:
     ]
     for wrong in ("", "10", "m", "0m", "-1h", "1y", "1h30m", "٣m"):
         with pytest.raises(InvalidInput):
-            words.parse_duration(wrong)
-    assert [words.duration(each) for each in (5, 1_500, 61_000, 3_660_000)] == ["5 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]
+            formatting.parse_duration(wrong)
+    assert [formatting.duration(each) for each in (5, 1_500, 61_000, 3_660_000)] == ["5 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**12))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palyra.cli.entry_lines import edited_lines, said_lines
-from palyra.cli.prose import Prose
+from palyra.cli.render.entries import edited_lines, said_lines
+from palyra.cli.render.markdown_stream import Prose
 from palyra.cli.safe_text import clean, width_of
 
 _SGR = re.compile(r"\x1b\[[0-9;]*m")

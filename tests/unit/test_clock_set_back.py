@@ -2,9 +2,9 @@
 
 import asyncio
 
-from palyra.channels.contract import Limits
+from palyra.features.channels.contract import Limits
+from palyra.features.channels.rate_limit import Pace
 from palyra.models.reliability import Breaker
-from palyra.runtime.channels.pace import Pace
 from tests.clocks import HeldClock
 
 HOUR_MS = 3_600_000

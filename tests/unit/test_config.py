@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from palyra import config
-from palyra.config import Config, Provider, schema
-from palyra.config.schema import Approvals, Models, Server, Timeouts
-from palyra.domain.errors import ConfigInvalid
+from palyra.core.errors import ConfigInvalid
+from palyra.serve import config
+from palyra.serve.config import Config, Provider, schema
+from palyra.serve.config.schema import Approvals, Models, Server, Timeouts
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "config.md"
 
@@ -266,14 +266,14 @@ def test_the_reference_page_describes_every_setting_as_it_is() -> None:
 
 
 def _default(value: Any) -> str:
-    from palyra.config import toml_text
+    from palyra.serve.config import toml_text
 
     return "required" if value is None else f"`{toml_text.literal(value)}`"
 
 
 def test_importing_the_configuration_loads_no_parser_and_no_web_stack() -> None:
     # What is not loaded costs nothing, on every command of the command line.
-    code = "import sys, palyra.config; print([m for m in ('tomllib', 'difflib', 'asyncio', 'json', 'aiohttp') if m in sys.modules])"
+    code = "import sys, palyra.serve.config; print([m for m in ('tomllib', 'difflib', 'asyncio', 'json', 'aiohttp') if m in sys.modules])"
     env = {**os.environ, "PYTHONPATH": str(Path(config.__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, env=env, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from palyra import config
-from palyra.config import mcp, toml_text
-from palyra.domain.errors import NotFound
-from palyra.tools.mcp.config import ServerConfig
+from palyra.core.errors import NotFound
+from palyra.features.mcp.settings import ServerConfig
+from palyra.serve import config
+from palyra.serve.config import mcp, toml_text
 
 
 def problems(home: Path, text: str, env: dict[str, str] | None = None) -> list[tuple[str, int | None]]:

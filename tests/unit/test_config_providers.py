@@ -2,9 +2,9 @@
 
 import pytest
 
-from palyra.config import Config, Detected, Provider, choose, detect
-from palyra.config.schema import Models
-from palyra.domain.errors import ConfigInvalid
+from palyra.core.errors import ConfigInvalid
+from palyra.serve.config import Config, Detected, Provider, choose, detect
+from palyra.serve.config.schema import Models
 
 OPENAI = {"OPENAI_API_KEY": "sk-1"}
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-2"}

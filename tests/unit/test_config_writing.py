@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra import config
-from palyra.config import toml_text
-from palyra.domain.errors import ConfigInvalid, InvalidInput, NotFound
+from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound
+from palyra.serve import config
+from palyra.serve.config import toml_text
 
 FILE = """# my settings
 [server]            # how it listens

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from scripts import console_types
 
-from palyra.domain.errors import NotFound
-from palyra.transports.http import console
-from palyra.transports.http.calls import ANYBODY, Answer, Call, Nothing
-from palyra.transports.http.routes import PATTERNS
-from palyra.transports.http.streams import headers_of
+from palyra.api import console
+from palyra.api.calls import ANYBODY, Answer, Call, Nothing
+from palyra.api.routes import PATTERNS
+from palyra.api.streams import headers_of
+from palyra.core.errors import NotFound
 
 
 def call(asset: str = "", encoding: str = "") -> Call[Nothing, Nothing]:

@@ -3,20 +3,9 @@
 import msgspec
 import pytest
 
-from palyra.domain.conversation import (
-    AskModel,
-    Decide,
-    Finish,
-    GiveUp,
-    ModelTurn,
-    Perform,
-    Settle,
-    UserTurn,
-    Wait,
-    what_next,
-)
-from palyra.domain.errors import IllegalTransition
-from palyra.domain.events import (
+from palyra.core.conversation import AskModel, Decide, Finish, GiveUp, ModelTurn, Perform, Settle, UserTurn, Wait, what_next
+from palyra.core.errors import IllegalTransition
+from palyra.core.events import (
     ApprovalRequested,
     ApprovalResolved,
     Budgets,
@@ -32,8 +21,8 @@ from palyra.domain.events import (
     ToolProposed,
     ToolUndone,
 )
-from palyra.domain.ids import ApprovalId, CallId
-from palyra.domain.tools import Preview
+from palyra.core.ids import ApprovalId, CallId
+from palyra.core.tools import Preview
 from tests.tapes import RUN, accepted, allowed, assembled, finished, fold, replied, run_of, started
 
 

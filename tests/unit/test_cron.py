@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain import cron, schedules
-from palyra.domain.errors import InvalidInput
-from palyra.domain.schedules import AtTrigger, CronTrigger, EveryTrigger, FileTrigger, HookTrigger, Quiet, Schedule, Trigger
+from palyra.core.errors import InvalidInput
+from palyra.features.schedules import cron
+from palyra.features.schedules import model as schedules_model
+from palyra.features.schedules.model import AtTrigger, CronTrigger, EveryTrigger, FileTrigger, HookTrigger, Quiet, Schedule, Trigger
 
 VIENNA = ZoneInfo("Europe/Vienna")
 
@@ -20,7 +21,9 @@ def moment(text: str, zone: ZoneInfo = VIENNA) -> int:
 
 def coming(expression: str, after: str, count: int, zone: str = "Europe/Vienna", quiet: Quiet | None = None) -> list[str]:
     schedule = made(CronTrigger(expression), zone, quiet)
-    return [schedules.shown(each, zone)[4:] for each in schedules.upcoming(schedule, moment(after, ZoneInfo(zone)), count)]
+    return [
+        schedules_model.shown(each, zone)[4:] for each in schedules_model.upcoming(schedule, moment(after, ZoneInfo(zone)), count)
+    ]
 
 
 def made(trigger: Trigger, zone: str = "Europe/Vienna", quiet: Quiet | None = None) -> Schedule:
@@ -40,8 +43,8 @@ def test_a_time_that_is_skipped_in_spring_fires_once_at_the_first_valid_moment()
 def test_a_time_that_comes_twice_in_autumn_fires_once_the_first_time() -> None:
     assert coming("30 2 * * *", "2026-10-24T12:00", 2) == ["2026-10-25 02:30 CEST", "2026-10-26 02:30 CET"]
     second_pass = moment("2026-10-25T02:30") + 3_600_000
-    after = schedules.next_firing(made(CronTrigger("30 2 * * *")), second_pass - 60_000)
-    assert schedules.shown(after, "Europe/Vienna")[4:] == "2026-10-26 02:30 CET"
+    after = schedules_model.next_firing(made(CronTrigger("30 2 * * *")), second_pass - 60_000)
+    assert schedules_model.shown(after, "Europe/Vienna")[4:] == "2026-10-26 02:30 CET"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +169,7 @@ def test_quiet_hours_put_firings_off_to_their_end_or_leave_them_out() -> None:
     ],
 )
 def test_what_a_person_writes_is_understood(said: str, trigger: Trigger) -> None:
-    assert schedules.parse_when(said, 1_000, VIENNA) == trigger
+    assert schedules_model.parse_when(said, 1_000, VIENNA) == trigger
 
 
 @pytest.mark.parametrize(
@@ -174,17 +177,17 @@ def test_what_a_person_writes_is_understood(said: str, trigger: Trigger) -> None
 )
 def test_what_is_not_understood_is_said_with_examples(said: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        schedules.parse_when(said, 1_000, VIENNA)
+        schedules_model.parse_when(said, 1_000, VIENNA)
     assert said.split()[0] in refused.value.message
 
 
 def test_of_a_long_absence_the_last_firings_are_kept_and_all_are_counted() -> None:
     hourly = made(EveryTrigger(3_600_000, 0))
-    kept, count = schedules.due_between(hourly, 3_600_000, 24 * 3_600_000)
+    kept, count = schedules_model.due_between(hourly, 3_600_000, 24 * 3_600_000)
     assert (kept, count) == ([hour * 3_600_000 for hour in (21, 22, 23, 24)], 24)
     minutely = made(EveryTrigger(60_000, 0))
     year = 365 * 86_400_000
-    kept, count = schedules.due_between(minutely, 60_000, year)
+    kept, count = schedules_model.due_between(minutely, 60_000, year)
     assert kept == [year - minutes * 60_000 for minutes in range(8, -1, -1)]
     assert count >= 2_000
 
@@ -192,5 +195,5 @@ def test_of_a_long_absence_the_last_firings_are_kept_and_all_are_counted() -> No
 def test_after_a_short_outage_nothing_of_a_minute_schedule_is_lost() -> None:
     minutely = made(EveryTrigger(60_000, 0))
     for minutes in range(1, 6):
-        kept, count = schedules.due_between(minutely, 60_000, minutes * 60_000)
+        kept, count = schedules_model.due_between(minutely, 60_000, minutes * 60_000)
         assert (len(kept), count) == (minutes, minutes)

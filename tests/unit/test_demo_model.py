@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.messages import AssistantMessage, ModelCall, ModelRequest, Text, ToolMessage, UserMessage
+from palyra.agent.prompt.run_context import render
+from palyra.core.messages import AssistantMessage, ModelCall, ModelRequest, Text, ToolMessage, UserMessage
 from palyra.models.demo import MODEL, DemoModel
-from palyra.runtime.around import render
 from tests.demo_talk import Talk
 
 README = """# Demo

@@ -3,9 +3,9 @@
 import asyncio
 import json
 
-from palyra.domain.messages import AnswerSchema, ModelRequest, Text, UserMessage
+from palyra.core.messages import AnswerSchema, ModelRequest, Text, UserMessage
 from palyra.models.demo import DemoModel
-from palyra.tools.mcp.schema import compiled
+from palyra.tools.json_schema import compiled
 
 
 def test_a_schema_gives_what_fits_it() -> None:

@@ -31,7 +31,7 @@ from palyra.models.demo.intents import (
     WhatChanged,
     Which,
 )
-from palyra.models.demo.understand import EXAMPLES, understand
+from palyra.models.demo.parser import EXAMPLES, understand
 
 NOTES = ("notes.md",)
 

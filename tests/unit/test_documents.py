@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput
+from palyra.core.errors import InvalidInput
 from palyra.tools import documents, office
 from palyra.tools.documents import Document
 from tests import office_files

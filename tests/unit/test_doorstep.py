@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.transports.doorstep import Doorstep
+from palyra.api.unauthenticated_limits import Doorstep
 
 
 @given(st.lists(st.tuples(st.sampled_from(["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]), st.booleans()), max_size=40))

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.channels.email import trust
-from palyra.channels.email.reading import Mail, Reader, what_is_new
-from palyra.channels.email.servers import server
-from palyra.domain.errors import InvalidInput
-from palyra.runtime.channels.channels import readable
+from palyra.core.errors import InvalidInput
+from palyra.features.channels.email import authentication
+from palyra.features.channels.email.parse import Mail, Reader, what_is_new
+from palyra.features.channels.email.servers import server
+from palyra.features.channels.service import readable
 
 MX = "mx.example.org"
 READER = Reader("palyra@example.org", MX, readable)
@@ -33,7 +33,7 @@ def results(value: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
     ],
 )
 def test_a_sender_for_whom_our_server_vouches_is_vouched_for(value: str) -> None:
-    assert trust.vouched(results(value), MX, "bank.example")
+    assert authentication.vouched(results(value), MX, "bank.example")
 
 
 @pytest.mark.parametrize(
@@ -60,17 +60,17 @@ def test_a_sender_for_whom_our_server_vouches_is_vouched_for(value: str) -> None
     ],
 )
 def test_nothing_else_vouches_for_a_sender(value: str) -> None:
-    assert not trust.vouched(results(value), MX, "bank.example")
+    assert not authentication.vouched(results(value), MX, "bank.example")
 
 
 def test_only_the_topmost_results_of_our_server_count() -> None:
     forged = ("Authentication-Results", f"{MX}; dmarc=pass header.from=bank.example")
     failed = f"{MX}; spf=fail smtp.mailfrom=evil.example"
-    assert not trust.vouched(results(failed, ("Received", "from evil"), forged), MX, "bank.example")
+    assert not authentication.vouched(results(failed, ("Received", "from evil"), forged), MX, "bank.example")
     # Servers that check in steps write several next to each other.
-    assert trust.vouched(results(failed, forged), MX, "bank.example")
-    assert trust.vouched([("Return-Path", "<x@evil.example>"), forged, ("Received", "by us")], MX, "bank.example")
-    assert not trust.vouched([forged], "", "bank.example")
+    assert authentication.vouched(results(failed, forged), MX, "bank.example")
+    assert authentication.vouched([("Return-Path", "<x@evil.example>"), forged, ("Received", "by us")], MX, "bank.example")
+    assert not authentication.vouched([forged], "", "bank.example")
 
 
 @pytest.mark.parametrize("above", [[], [("Return-Path", "<x@evil.example>")], [("DKIM-Signature", "v=1"), ("X-Spam", "no")]])
@@ -78,15 +78,15 @@ def test_only_the_topmost_results_of_our_server_count() -> None:
 def test_results_below_the_topmost_received_came_with_the_mail(above: list[tuple[str, str]], below: list[tuple[str, str]]) -> None:
     forged = ("Authentication-Results", f"{MX}; dmarc=pass header.from=bank.example")
     for received in ("Received", "received", "RECEIVED"):
-        assert not trust.vouched([*above, (received, f"from evil by {MX}"), *below, forged], MX, "bank.example")
+        assert not authentication.vouched([*above, (received, f"from evil by {MX}"), *below, forged], MX, "bank.example")
 
 
 @given(st.text(alphabet=string.printable + 'ü"();=\\', max_size=80))
 def test_whatever_a_sender_writes_into_a_quoted_value_it_is_no_result(said: str) -> None:
     quoted = said.replace("\\", "\\\\").replace('"', '\\"')
-    assert not trust.vouched(results(f'{MX}; spf=fail smtp.mailfrom="{quoted}"@evil.example'), MX, "bank.example")
+    assert not authentication.vouched(results(f'{MX}; spf=fail smtp.mailfrom="{quoted}"@evil.example'), MX, "bank.example")
     comment = said.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
-    assert not trust.vouched(results(f"{MX}; spf=fail ({comment}) smtp.mailfrom=evil.example"), MX, "bank.example")
+    assert not authentication.vouched(results(f"{MX}; spf=fail ({comment}) smtp.mailfrom=evil.example"), MX, "bank.example")
 
 
 def mail(text: str) -> Mail:

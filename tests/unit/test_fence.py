@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.runtime.assembly import _fence
+from palyra.agent.prompt.assembly import _fence
 
 MARK = "01M7FSFWVGW7EC7D3EZJ8SEVE9"
 pieces = st.sampled_from([MARK, MARK[:7], MARK[7:], f"[{MARK}]", "]", "[", "\n", " go on"])

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from palyra.domain.errors import Unavailable
-from palyra.domain.hands import Hands
+from palyra.core.errors import Unavailable
+from palyra.system.thread_pool import Hands
 from tests.faults import eventually
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import InvalidInput, LimitExceeded, NotFound, Unauthenticated
-from palyra.domain.events import AccessRefused, AccessWidened, AdminChanged
-from palyra.journal import tape
-from palyra.journal.database import Database
-from palyra.journal.sqlite import Sqlite
-from palyra.runtime.clock import Clock
-from palyra.transports import auth, limits
-from palyra.transports.auth import Access
-from palyra.transports.refusals import Refusals
+from palyra.api import auth, limits
+from palyra.api.auth import Access
+from palyra.api.auth_failure_log import Refusals
+from palyra.core.errors import InvalidInput, LimitExceeded, NotFound, Unauthenticated
+from palyra.core.events import AccessRefused, AccessWidened, AdminChanged
+from palyra.store import tape
+from palyra.store.database import Database
+from palyra.store.sqlite import Sqlite
+from palyra.system.clock import Clock
 from tests.clocks import HeldClock
 
 OWNER = "user:owner"

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from palyra.domain.errors import LimitExceeded
-from palyra.transports import limits
-from palyra.transports.limits import Failures, Rates, Streams
+from palyra.api import limits
+from palyra.api.limits import Failures, Rates, Streams
+from palyra.core.errors import LimitExceeded
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1_000.0]
-    monkeypatch.setattr("palyra.transports.limits.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("palyra.api.limits.time.monotonic", lambda: now[0])
     return now
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from palyra.domain.errors import ConfigInvalid, Conflict
-from palyra.domain.redaction import Redactor
-from palyra.serve import files, logs, ollama
-from palyra.transports import exposure, listening
+from palyra.api import exposure, listen_sockets
+from palyra.core.errors import ConfigInvalid, Conflict
+from palyra.core.redaction import Redactor
+from palyra.serve import logs, ollama, process_files
 
 KEY = "sk-proj-" + "Zq3vW8xT2mK9pL4nR7sB1cY6dF0gH5jA" * 2
 
@@ -22,36 +22,36 @@ KEY = "sk-proj-" + "Zq3vW8xT2mK9pL4nR7sB1cY6dF0gH5jA" * 2
 
 
 def test_a_taken_port_names_the_process_that_has_it() -> None:
-    with listening.bind("127.0.0.1", 0) as taken:
+    with listen_sockets.bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        holder = listening.holder_of(port)
+        holder = listen_sockets.holder_of(port)
         assert holder is not None
         assert holder[0] == os.getpid()
         with pytest.raises(Conflict) as refused:
-            listening.bind("localhost", port)
+            listen_sockets.bind("localhost", port)
         assert refused.value.details == {"port": port, "pid": os.getpid()}
-    assert listening.holder_of(port) is None
+    assert listen_sockets.holder_of(port) is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "palyra.example", ""])
 def test_without_tls_only_loopback_can_be_listened_on(host: str) -> None:
     with pytest.raises(ConfigInvalid) as refused:
-        listening.bind(host, 0)
+        listen_sockets.bind(host, 0)
     assert refused.value.details["key"] in ("server.tls.enabled", "server.host")
 
 
 def test_with_tls_every_address_of_this_machine_can_be_listened_on() -> None:
-    with listening.bind("0.0.0.0", 0, tls=True) as listener:
+    with listen_sockets.bind("0.0.0.0", 0, tls=True) as listener:
         assert listener.getsockname()[0] == "0.0.0.0"
     with pytest.raises(ConfigInvalid):
-        listening.bind("palyra.example", 0, tls=True)
+        listen_sockets.bind("palyra.example", 0, tls=True)
 
 
 def test_a_taken_udp_port_names_the_process_that_has_it() -> None:
-    with listening.bind_udp("127.0.0.1", 0) as taken:
+    with listen_sockets.bind_udp("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(Conflict) as refused:
-            listening.bind_udp("127.0.0.1", port)
+            listen_sockets.bind_udp("127.0.0.1", port)
         assert refused.value.details == {"port": port, "pid": os.getpid()}
         assert "server.quic_port" in refused.value.message
 
@@ -67,11 +67,11 @@ def test_the_daemon_is_called_by_what_it_listens_on() -> None:
 
 
 def test_a_home_has_one_daemon_and_the_second_learns_of_the_first(tmp_path: Path) -> None:
-    with files.locked(tmp_path):
-        with pytest.raises(Conflict) as refused, files.locked(tmp_path):
+    with process_files.locked(tmp_path):
+        with pytest.raises(Conflict) as refused, process_files.locked(tmp_path):
             pass
         assert refused.value.details == {"pid": os.getpid()}
-    with files.locked(tmp_path):
+    with process_files.locked(tmp_path):
         pass
 
 

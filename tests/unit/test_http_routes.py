@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import outside
-from palyra.domain.errors import InvalidInput
-from palyra.transports.http import reading
-from palyra.transports.http.routes import PARAMETERS, Endpoint, Table
-from palyra.transports.http.table import ROUTES
+from palyra.api import decoding
+from palyra.api.routes import PARAMETERS, Endpoint, Table
+from palyra.api.table import ROUTES
+from palyra.core import input_checks
+from palyra.core.errors import InvalidInput
 
 TABLE = Table(ROUTES)
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -59,7 +59,7 @@ def test_parameters_of_a_path_are_what_they_should_be(name: str, value: str) -> 
     if value == "0" and name in ("skill", "server", "budget", "backup", "channel", "model", "worker"):
         return  # They may be called that.
     with pytest.raises(InvalidInput):
-        reading.check_path({name: value})
+        decoding.check_path({name: value})
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_parameters_of_a_path_are_what_they_should_be(name: str, value: str) -> 
     ],
 )
 def test_a_query_becomes_typed_values(query: str, expected: tuple[Any, ...]) -> None:
-    got = reading.query(endpoint("GET", "/v1/sessions"), query.encode())
+    got = decoding.query(endpoint("GET", "/v1/sessions"), query.encode())
     assert (got.archived, got.before, got.limit) == expected
 
 
 @given(st.text(), st.text())
 def test_any_query_is_taken_or_refused_but_nothing_else(name: str, value: str) -> None:
     try:
-        got = reading.query(endpoint("GET", "/v1/sessions"), f"{name}={value}".encode())
+        got = decoding.query(endpoint("GET", "/v1/sessions"), f"{name}={value}".encode())
     except InvalidInput:
         return
     assert 1 <= got.limit <= 500
@@ -87,26 +87,26 @@ def test_any_query_is_taken_or_refused_but_nothing_else(name: str, value: str) -
 @given(st.binary(max_size=200))
 def test_any_body_is_taken_or_refused_but_nothing_else(raw: bytes) -> None:
     try:
-        got = asyncio.run(reading.body(endpoint("POST", f"/v1/sessions/{ULID}/messages"), raw, None))
+        got = asyncio.run(decoding.body(endpoint("POST", f"/v1/sessions/{ULID}/messages"), raw, None))
     except InvalidInput:
         return
     assert isinstance(got.text, str)
 
 
 def test_a_body_may_be_left_out_where_nothing_in_it_is_required() -> None:
-    assert asyncio.run(reading.body(endpoint("POST", "/v1/sessions"), b"", None)).must_exist is False
+    assert asyncio.run(decoding.body(endpoint("POST", "/v1/sessions"), b"", None)).must_exist is False
     with pytest.raises(InvalidInput):
-        asyncio.run(reading.body(endpoint("POST", "/v1/tokens"), b"", None))
+        asyncio.run(decoding.body(endpoint("POST", "/v1/tokens"), b"", None))
 
 
 @pytest.mark.parametrize("depth", [1, 63, 64])
 def test_nesting_up_to_the_limit_is_fine(depth: int) -> None:
-    outside.check_json(b"[" * depth + b"]" * depth)
-    outside.check_json(b'["' + b"[{" * 10_000 + b'"]' + b" [] {} " * 200)
-    outside.check_json(b'{"a": "\\"' + b"[" * 1_000 + b'\\\\"}')
+    input_checks.check_json(b"[" * depth + b"]" * depth)
+    input_checks.check_json(b'["' + b"[{" * 10_000 + b'"]' + b" [] {} " * 200)
+    input_checks.check_json(b'{"a": "\\"' + b"[" * 1_000 + b'\\\\"}')
 
 
 @pytest.mark.parametrize("raw", [b"[" * 65, b'{"a":' * 100, b"[" * 1_000_000, b'["\\"]", ' + b"[" * 65])
 def test_nesting_beyond_the_limit_is_refused(raw: bytes) -> None:
     with pytest.raises(InvalidInput):
-        outside.check_json(raw)
+        input_checks.check_json(raw)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import ids
-from palyra.domain.errors import InvalidInput
+from palyra.core import ids
+from palyra.core.errors import InvalidInput
 
 
 @given(st.integers(0, (1 << 48) - 1), st.binary(min_size=10, max_size=10))

@@ -4,9 +4,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.events import LiveEvent, ModelDelta, ToolProgress
-from palyra.domain.ids import RunId
-from palyra.transports import joining
+from palyra.api import delta_batching
+from palyra.core.events import LiveEvent, ModelDelta, ToolProgress
+from palyra.core.ids import RunId
 
 _RUNS = st.sampled_from(["r1", "r2"])
 _DELTAS = st.builds(
@@ -45,12 +45,12 @@ def _heard(batch: list[tuple[int, bytes]]) -> list[object]:
 @given(events=_BATCHES)
 def test_whoever_listens_has_heard_the_same_at_every_other_event(events: list[object]) -> None:
     batch = [(each, b"{}") if isinstance(each, int) else (0, msgspec.json.encode(each)) for each in events]
-    fewer = list(joining.wires(batch))
+    fewer = list(delta_batching.wires(batch))
     assert _heard(fewer) == _heard(batch)
     assert len(fewer) <= len(batch)
 
 
 def test_words_of_one_turn_become_one() -> None:
     pieces = [(0, msgspec.json.encode(ModelDelta(run_id=RunId("r"), turn=1, text=word))) for word in ("all ", "of ", "it")]
-    (only,) = joining.wires(pieces)
+    (only,) = delta_batching.wires(pieces)
     assert msgspec.json.decode(only[1], type=ModelDelta).text == "all of it"

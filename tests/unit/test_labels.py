@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import labels
-from palyra.domain.labels import CLEAN, MOST_SOURCES, Label, join, merge, private, untrusted
+from palyra.core import labels
+from palyra.core.labels import CLEAN, MOST_SOURCES, Label, join, merge, private, untrusted
 
 parts = st.text("ab.", min_size=1, max_size=2)
 places = st.lists(parts, min_size=1, max_size=4).map("/".join)

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import learning, learning_procedures, learning_rules
-from palyra.domain.errors import IllegalTransition
-from palyra.domain.events import (
+from palyra.core.errors import IllegalTransition
+from palyra.core.events import (
     AnyEvent,
     InputReceived,
     Point,
@@ -16,10 +15,13 @@ from palyra.domain.events import (
     ToolProposed,
     ToolUndone,
 )
-from palyra.domain.ids import CallId
-from palyra.domain.labels import CLEAN, untrusted
-from palyra.domain.learning import STATES, TABLE, CandidateKind, Evidence, Finding, Step, Threshold, Thresholds
-from palyra.domain.learning_procedures import Done
+from palyra.core.ids import CallId
+from palyra.core.labels import CLEAN, untrusted
+from palyra.features.learning import model as learning_model
+from palyra.features.learning import procedures
+from palyra.features.learning import rules as learning_rules
+from palyra.features.learning.model import STATES, TABLE, CandidateKind, Evidence, Finding, Step, Threshold, Thresholds
+from palyra.features.learning.procedures import Done
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
@@ -41,11 +43,11 @@ def test_nothing_is_applied_that_was_not_accepted_and_nothing_rolled_back_that_w
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_move_that_is_not_in_the_table_is_refused(state: learning.CandidateState) -> None:
+def test_a_move_that_is_not_in_the_table_is_refused(state: learning_model.CandidateState) -> None:
     for move in ("hold", "suppress", "conflict", "accept", "apply", "fail", "reject", "roll_back"):
         if move not in TABLE[state]:
             with pytest.raises(IllegalTransition):
-                learning.move(state, move)
+                learning_model.move(state, move)
 
 
 # --- thresholds -------------------------------------------------------------------------------------------------------
@@ -77,23 +79,23 @@ def found(kind: CandidateKind, bps: int, **more: object) -> Finding:
     ],
 )
 def test_thresholds_hold_at_their_edges(kind: CandidateKind, bps: int, move: str) -> None:
-    assert learning.first_move(found(kind, bps), Thresholds()) == move
+    assert learning_model.first_move(found(kind, bps), Thresholds()) == move
 
 
 @given(kind=st.sampled_from(["fact", "preference", "procedure", "policy"]), bps=st.integers(0, 10_000))
 def test_what_has_anything_untrusted_in_it_is_never_applied_by_itself(kind: CandidateKind, bps: int) -> None:
     everything = Threshold(0, 0)
     thresholds = Thresholds(fact=everything, preference=everything, procedure=everything, policy=everything)
-    assert learning.first_move(found(kind, bps, label=untrusted("page")), thresholds) == "hold"
-    assert learning.first_move(found(kind, bps, risk="high"), thresholds) == "hold"
-    assert learning.first_move(found(kind, bps), Thresholds(automatic=False)) != "accept"
+    assert learning_model.first_move(found(kind, bps, label=untrusted("page")), thresholds) == "hold"
+    assert learning_model.first_move(found(kind, bps, risk="high"), thresholds) == "hold"
+    assert learning_model.first_move(found(kind, bps), Thresholds(automatic=False)) != "accept"
 
 
 @given(bps=st.integers(0, 10_000))
 def test_procedures_and_policies_are_never_applied_by_themselves_whatever_is_configured(bps: int) -> None:
     thresholds = Thresholds(procedure=Threshold(0, 0), policy=Threshold(0, 0))
-    assert learning.first_move(found("procedure", bps), thresholds) == "hold"
-    assert learning.first_move(found("policy", bps), thresholds) == "hold"
+    assert learning_model.first_move(found("procedure", bps), thresholds) == "hold"
+    assert learning_model.first_move(found("policy", bps), thresholds) == "hold"
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -109,7 +111,7 @@ def said(*texts: str) -> list[Finding]:
 
 
 def shown(*texts: str) -> list[str]:
-    return [each.content for each in said(*texts) if learning.first_move(each, Thresholds()) != "suppress"]
+    return [each.content for each in said(*texts) if learning_model.first_move(each, Thresholds()) != "suppress"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def shell(command: str) -> Step:
 def test_what_was_done_twice_is_a_procedure_with_what_differs_left_open() -> None:
     before = done("a", "release version 1", shell("make test"), shell("git tag v1"))
     after = done("b", "release version 2", shell("make test"), shell("git tag v2"), position=2)
-    finding = learning_procedures.find(after, [before])
+    finding = procedures.find(after, [before])
     assert finding is not None
     assert finding.steps == (shell("make test"), shell("git tag …"))
     assert (finding.runs, finding.confidence_bps, finding.risk) == (("a", "b"), 8_500, "medium")
@@ -234,21 +236,21 @@ def test_what_was_done_twice_is_a_procedure_with_what_differs_left_open() -> Non
 
 def test_a_third_time_makes_it_surer() -> None:
     runs = [done(name, "release it", shell("make test"), shell("git tag v")) for name in "abc"]
-    finding = learning_procedures.find(runs[2], runs[:2])
+    finding = procedures.find(runs[2], runs[:2])
     assert finding is not None
     assert finding.confidence_bps == 9_000
 
 
 def test_once_is_no_procedure_and_neither_are_two_different_things() -> None:
     one = done("a", "release it", shell("make test"), shell("git tag v1"))
-    assert learning_procedures.find(one, []) is None
-    assert learning_procedures.find(one, [one]) is None
+    assert procedures.find(one, []) is None
+    assert procedures.find(one, [one]) is None
     other = done("b", "tidy up", shell("ls src"), shell("rm old.txt"))
-    assert learning_procedures.find(one, [other]) is None
+    assert procedures.find(one, [other]) is None
 
 
 def run_of(*events: AnyEvent) -> Done | None:
-    return learning_procedures.of_run("s", "r", [(number, number, event) for number, event in enumerate(events, 1)])
+    return procedures.of_run("s", "r", [(number, number, event) for number, event in enumerate(events, 1)])
 
 
 def call(name: str, tool: str, outcome: str = "ok") -> list[AnyEvent]:
@@ -273,6 +275,6 @@ def test_a_procedure_that_was_done_after_reading_from_outside_is_untrusted_and_r
     label = untrusted("https://page.example")
     one = done("a", "set it up", shell("setup a"), shell("enable a"))
     other = Done(run_id="b", session_id="s", seq=2, position=2, request="set it up", steps=one.steps, label=label)
-    finding = learning_procedures.find(other, [one])
+    finding = procedures.find(other, [one])
     assert finding is not None
     assert (finding.label, finding.risk) == (label, "high")

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from palyra.domain.events import AnyEvent, SessionCreated
-from palyra.journal.database import Appended
-from palyra.runtime.live import LiveSessions
+from palyra.agent.session_cache import LiveSessions
+from palyra.core.events import AnyEvent, SessionCreated
+from palyra.store.database import Appended
 from tests.journals import note, opened, run
 
 

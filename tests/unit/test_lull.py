@@ -2,7 +2,7 @@
 
 import asyncio
 
-from palyra.runtime.lull import Lull
+from palyra.agent.idle_gate import Lull
 
 
 async def kept_waiting(lull: Lull) -> bool:

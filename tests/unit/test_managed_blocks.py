@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, PalyraError
-from palyra.tools import files, managed_blocks
+from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, PalyraError
+from palyra.features.compaction import managed_blocks
+from palyra.tools.files import content as files_content
 from palyra.tools.paths import Fence, Refused
 
 DOCUMENT = "# Mine\n\nwords\n"
@@ -92,7 +93,7 @@ def test_a_document_in_a_workspace_is_replaced_whole(tmp_path: Path) -> None:
     change = managed_blocks.plan(Fence(), str(tmp_path), "MEMORY.md", "facts", ["- one"])
     assert change is not None
     assert (tmp_path / "MEMORY.md").read_text() == DOCUMENT
-    files.apply([change])
+    files_content.apply([change])
     assert "- one" in (tmp_path / "MEMORY.md").read_text()
     assert managed_blocks.plan(Fence(), str(tmp_path), "MEMORY.md", "facts", ["- one"]) is None
 

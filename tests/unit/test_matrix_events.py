@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.channels.contract import OutFile, Outgoing
-from palyra.channels.matrix import reading, writing
-from palyra.channels.matrix.connector import Matrix
+from palyra.features.channels.contract import OutFile, Outgoing
+from palyra.features.channels.matrix import contents, events
+from palyra.features.channels.matrix.connector import Matrix
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -22,9 +22,9 @@ _CONTENT = st.dictionaries(st.sampled_from(_FIELDS), _JSON, max_size=8)
 @given(content=_CONTENT | _JSON, moment=_JSON, sender=_JSON)
 def test_an_event_of_any_shape_is_read_or_is_no_message(content: Any, moment: Any, sender: Any) -> None:
     event = {"type": "m.room.message", "event_id": "$1", "content": content, "origin_server_ts": moment, "sender": sender}
-    found = reading.told(event)
+    found = events.told(event)
     assert found is None or (isinstance(found.text, str) and isinstance(found.sender, str) and found.sent_ms >= 0)
-    reading.since_invited([event, {"type": "m.room.member", "state_key": "@me:x", "content": content, "unsigned": moment}], "@me:x")
+    events.since_invited([event, {"type": "m.room.member", "state_key": "@me:x", "content": content, "unsigned": moment}], "@me:x")
 
 
 @settings(deadline=None, max_examples=12)
@@ -32,15 +32,15 @@ def test_an_event_of_any_shape_is_read_or_is_no_message(content: Any, moment: An
 def test_a_text_within_the_limit_makes_an_event_that_servers_take(text: str) -> None:
     whole = text * (Matrix.limits.text.size // max(1, Matrix.limits.text.of(text)))
     for content in (
-        writing.message(Outgoing(key="k", conversation="!r", text=whole, thread="$t", reply_to="$m")),
-        writing.replacement("$1", whole),
+        contents.message(Outgoing(key="k", conversation="!r", text=whole, thread="$t", reply_to="$m")),
+        contents.replacement("$1", whole),
     ):
         assert len(json.dumps(content, ensure_ascii=False).encode()) < 65_000
 
 
 def test_nothing_in_a_text_becomes_html_that_a_client_would_run() -> None:
     text = "<script>x</script> [a](javascript:alert(1)) ![i](https://track.example/p.png) `<b>` & **bold**"
-    shown = writing.message(Outgoing(key="k", conversation="!r", text=text))
+    shown = contents.message(Outgoing(key="k", conversation="!r", text=text))
     html = shown["formatted_body"]
     assert "<script" not in html
     assert 'javascript:alert(1)"' not in html
@@ -51,15 +51,13 @@ def test_nothing_in_a_text_becomes_html_that_a_client_would_run() -> None:
 
 def test_a_file_and_a_thread_are_said_as_clients_expect_them() -> None:
     out = Outgoing(key="k", conversation="!r", text="", thread="$root")
-    content = writing.file(OutFile("a.png", b"1234", "image/png"), "mxc://x/y", out)
+    content = contents.file(OutFile("a.png", b"1234", "image/png"), "mxc://x/y", out)
     assert (content["msgtype"], content["info"]) == ("m.image", {"mimetype": "image/png", "size": 4})
     assert content["m.relates_to"]["event_id"] == "$root"
 
 
 def test_only_addresses_of_files_are_downloaded() -> None:
-    assert (
-        reading.media_path("mxc://matrix.example:8448/AbC-1_2") == "/_matrix/client/v1/media/download/matrix.example:8448/AbC-1_2"
-    )
+    assert events.media_path("mxc://matrix.example:8448/AbC-1_2") == "/_matrix/client/v1/media/download/matrix.example:8448/AbC-1_2"
     for wrong in (
         "",
         "mxc://",
@@ -72,4 +70,4 @@ def test_only_addresses_of_files_are_downloaded() -> None:
         "mxc://a/b/c",
         "mxc://../b",
     ):
-        assert reading.media_path(wrong) == "", wrong
+        assert events.media_path(wrong) == "", wrong

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import ConfigInvalid, InvalidInput, Unavailable
-from palyra.domain.tools import ToolResult
+from palyra.core.errors import ConfigInvalid, InvalidInput, Unavailable
+from palyra.core.tools import ToolResult
+from palyra.features.mcp import jsonrpc, results
+from palyra.features.mcp.accepted_tools import Accepted, KnownFiles, pending
+from palyra.features.mcp.declaration import Declared, declared, listed
+from palyra.features.mcp.http_link import header_value
+from palyra.features.mcp.jsonrpc import Outgoing
+from palyra.features.mcp.session import Progress, Receiver, Session
+from palyra.features.mcp.settings import ServerConfig
+from palyra.features.mcp.sse import Event, Events
+from palyra.features.mcp.stdio_link import Lines
+from palyra.features.mcp.tools import McpTool
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.mcp import results, wire
-from palyra.tools.mcp.config import ServerConfig
-from palyra.tools.mcp.declared import Declared, declared, listed
-from palyra.tools.mcp.http import header_value
-from palyra.tools.mcp.known import Accepted, KnownFiles, pending
-from palyra.tools.mcp.session import Progress, Receiver, Session
-from palyra.tools.mcp.sse import Event, Events
-from palyra.tools.mcp.stdio import Lines
-from palyra.tools.mcp.tool import McpTool
-from palyra.tools.mcp.wire import Outgoing
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -51,10 +51,10 @@ MESSAGES = st.fixed_dictionaries(
 @given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_any_bytes_are_messages_or_malformed(data: bytes) -> None:
     try:
-        found = wire.read(data)
-    except wire.Malformed:
+        found = jsonrpc.read(data)
+    except jsonrpc.Malformed:
         return
-    assert all(isinstance(each, wire.Request | wire.Notification | wire.Response | wire.Failure) for each in found)
+    assert all(isinstance(each, jsonrpc.Request | jsonrpc.Notification | jsonrpc.Response | jsonrpc.Failure) for each in found)
 
 
 class _Nowhere:
@@ -88,8 +88,8 @@ def test_no_sequence_of_messages_breaks_a_session(messages: list[dict[str, Any]]
         await asyncio.sleep(0)
         for message in messages:
             try:
-                heard = wire.read(json.dumps(message).encode())
-            except wire.Malformed:
+                heard = jsonrpc.read(json.dumps(message).encode())
+            except jsonrpc.Malformed:
                 continue
             for each in heard:
                 session.received(each)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from palyra.cli import mcp_stdio
-from palyra.cli.mcp_stdio import Bridge
 from palyra.client.discovery import Endpoint
 from palyra.client.http import Api
+from palyra.features.mcp_server import stdio
+from palyra.features.mcp_server.stdio import Bridge
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 TAKEN = b"id: here\ndata:\n\n"
@@ -76,13 +76,13 @@ def test_a_stream_that_is_cut_off_in_the_middle_of_a_piece_is_taken_up_where_it_
 def test_what_breaks_off_before_it_can_be_taken_up_is_an_error_that_says_so(broken: bytes) -> None:
     with daemon(broken) as (api, _):
         answer = told(api)
-    assert (answer["id"], answer["error"]["code"]) == (1, mcp_stdio.SERVER_ERROR)
+    assert (answer["id"], answer["error"]["code"]) == (1, stdio.SERVER_ERROR)
     assert "went away" in answer["error"]["message"]
 
 
 def test_a_daemon_that_goes_away_late_is_waited_for_as_long_as_one_that_does_so_early(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(mcp_stdio, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(stdio, "time", SimpleNamespace(monotonic=lambda: clock.now))
 
     def an_hour_later() -> bytes:
         clock.now = 3_600.0

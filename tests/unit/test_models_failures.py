@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.messages import FailureClass
+from palyra.core.messages import FailureClass
 from palyra.models import failures
 from palyra.models.http import Endpoint
 

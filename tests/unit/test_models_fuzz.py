@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.messages import ModelFailure, Reply
+from palyra.core.messages import ModelFailure, Reply
 from tests.fake_provider import WRITERS, Script
 from tests.model_reading import read
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.messages import FailureClass, ModelCall, ModelFailure, Native, Reply, Usage
+from palyra.core.messages import FailureClass, ModelCall, ModelFailure, Native, Reply, Usage
 from tests.fake_provider import chat_chunk, sse
 from tests.model_reading import read
 

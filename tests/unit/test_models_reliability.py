@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.messages import FailureClass, ModelFailure
+from palyra.core.messages import FailureClass, ModelFailure
 from palyra.models.reliability import LONGEST_WAIT_MS, Breaker, Decision, GiveUp, NextProvider, RetryAfter, after_failure
 
 PASSING: list[FailureClass] = ["rate_limited", "overloaded", "network", "timeout"]

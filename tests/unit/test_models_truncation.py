@@ -2,7 +2,7 @@
 
 import pytest
 
-from palyra.domain.messages import ModelFailure, Reply
+from palyra.core.messages import ModelFailure, Reply
 from tests.fake_provider import WRITERS, Script
 from tests.material import material
 from tests.model_reading import Recording, read, recordings

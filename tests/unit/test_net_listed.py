@@ -2,10 +2,10 @@
 
 import pytest
 
-from palyra.domain.errors import PalyraError
+from palyra.core.errors import PalyraError
+from palyra.tools.net.allowed_hosts import Listed
 from palyra.tools.net.egress import Egress
 from palyra.tools.net.hosts import Refused
-from palyra.tools.net.listed import Listed
 from palyra.tools.net.resolve import Resolver, private_place
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.tools.fetch_prose import prose
 from palyra.tools.net import urls
+from palyra.tools.web.page_text import prose
 
 URL = urls.parse("https://site.example/dir/page")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
+from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.tools.net import addresses, hosts, urls
 from palyra.tools.net.urls import Url
 from tests.material import material

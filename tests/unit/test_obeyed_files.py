@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import obeyed_files
-from palyra.domain.obeyed_files import obeyed
+from palyra.core import obeyed_files
+from palyra.core.obeyed_files import obeyed
 
 OBEYED = {
     "git": (

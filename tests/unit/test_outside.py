@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.outside import as_line, check_json, check_line
+from palyra.core.errors import InvalidInput
+from palyra.core.input_checks import as_line, check_json, check_line
 
 
 @pytest.mark.parametrize(

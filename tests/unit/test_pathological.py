@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from palyra.cli.trials import pathological
-from palyra.cli.trials.pathological import CASES, PARTS, Case
-from palyra.domain.redaction import Redactor
+from palyra.core.redaction import Redactor
+from palyra.serve.trials import pathological
+from palyra.serve.trials.pathological import CASES, PARTS, Case
 
 
 def test_there_are_enough_of_them() -> None:

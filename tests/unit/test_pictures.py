@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from palyra.domain import pictures as content
-from palyra.domain.conversation import CallProgress, ModelTurn, Turn
-from palyra.domain.events import Attachment, Call, ModelReplied, ToolFinished
-from palyra.domain.ids import ArtifactId, CallId
-from palyra.runtime import pictures
-from palyra.runtime.pictures import Picture
+from palyra.agent import images as agent_images
+from palyra.agent.images import Picture
+from palyra.core import image_formats as content
+from palyra.core.conversation import CallProgress, ModelTurn, Turn
+from palyra.core.events import Attachment, Call, ModelReplied, ToolFinished
+from palyra.core.ids import ArtifactId, CallId
 
 FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
 
@@ -53,12 +53,12 @@ def test_damaged_images_are_read_without_an_error(kind: str, cut: int, more: byt
 
 def test_a_small_image_is_kept_byte_for_byte() -> None:
     data = drawn("WEBP")
-    assert pictures.check(data) == Picture("image/webp", data, 30, 20)
+    assert agent_images.check(data) == Picture("image/webp", data, 30, 20)
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("PNG", "RGB"), ("PNG", "RGBA"), ("JPEG", "RGB"), ("GIF", "P"), ("WEBP", "RGBA")])
 def test_a_large_image_is_made_smaller_and_stays_an_image(kind: str, mode: str) -> None:
-    picture = pictures.check(drawn(kind, 4100, 2050, mode))
+    picture = agent_images.check(drawn(kind, 4100, 2050, mode))
     assert isinstance(picture, Picture)
     assert (picture.width, picture.height) == (2048, 1024)
     assert content.shape(picture.data) == content.Shape(picture.media_type, 2048, 1024)
@@ -67,7 +67,7 @@ def test_a_large_image_is_made_smaller_and_stays_an_image(kind: str, mode: str) 
 def test_what_cannot_be_kept_is_said() -> None:
     header = drawn("PNG", 4100, 10)[:60]
     enormous = drawn("PNG", 10, 10)[:16] + (60_000).to_bytes(4, "big") * 2 + bytes(40)
-    assert [pictures.check(data) for data in (b"no image at all, only some text", header, enormous, bytes(9 << 20))] == [
+    assert [agent_images.check(data) for data in (b"no image at all, only some text", header, enormous, bytes(9 << 20))] == [
         "it is not a PNG, JPEG, WebP or GIF",
         "it cannot be read (OSError)",
         "it has 60000 × 60000 pixels, which is too many",
@@ -78,13 +78,15 @@ def test_what_cannot_be_kept_is_said() -> None:
 def test_a_result_keeps_its_good_images_and_tells_of_the_others() -> None:
     good = drawn("PNG")
     # What a tool calls an image does not matter; what it is does.
-    kept, notes = asyncio.run(pictures.checked([url(good, "image/gif"), "https://site.example/a.png", "data:image/png;base64,%%%"]))
+    kept, notes = asyncio.run(
+        agent_images.checked([url(good, "image/gif"), "https://site.example/a.png", "data:image/png;base64,%%%"])
+    )
     assert kept == [Picture("image/png", good, 30, 20)]
     assert notes == [
         "[an image was left out: it is not a data URL]",
         "[an image was left out: its base64 is damaged]",
     ]
-    _, notes = asyncio.run(pictures.checked([url(good)] * 10))
+    _, notes = asyncio.run(agent_images.checked([url(good)] * 10))
     assert notes == ["[2 more images were left out: a result may have 8]"]
 
 
@@ -103,14 +105,14 @@ def turns(*names: str) -> list[Turn]:
 
 
 def test_only_the_newest_images_are_sent_and_the_oldest_give_way_several_at_once() -> None:
-    shown = ["".join(str(each.artifact) for each in pictures.shown(turns(*"abcdefghijk"[:count]))) for count in range(5, 12)]
+    shown = ["".join(str(each.artifact) for each in agent_images.shown(turns(*"abcdefghijk"[:count]))) for count in range(5, 12)]
     assert shown == ["abcde", "abcdef", "defg", "defgh", "defghi", "ghij", "ghijk"]
 
 
 def test_the_same_image_counts_once() -> None:
-    assert [each.artifact for each in pictures.shown(turns("a", "b", "a", "a", "a", "a", "a", "a"))] == ["a", "b"]
+    assert [each.artifact for each in agent_images.shown(turns("a", "b", "a", "a", "a", "a", "a", "a"))] == ["a", "b"]
 
 
 def test_an_image_costs_tokens_by_its_size_up_to_a_limit() -> None:
     sizes = [(1, 1), (750, 100), (2048, 2048)]
-    assert [pictures.tokens(Attachment(ArtifactId("a"), "image/png", width=w, height=h)) for w, h in sizes] == [1, 101, 1600]
+    assert [agent_images.tokens(Attachment(ArtifactId("a"), "image/png", width=w, height=h)) for w, h in sizes] == [1, 101, 1600]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.tools import Scope, Subject
-from palyra.domain.verdicts import Allow, Ask, Deny, Question
+from palyra.core.errors import InvalidInput
+from palyra.core.tools import Scope, Subject
+from palyra.core.verdicts import Allow, Ask, Deny, Question
 from palyra.policy import judge, sources
-from palyra.policy.always import always_policy, append_always, pattern, quote
+from palyra.policy.permanent_grants import always_policy, append_always, pattern, quote
 from palyra.policy.policy_set import PolicySet, schema_text
 from palyra.policy.store import PolicyStore, check
 from tests.policy_calls import PATCH, SHELL, WORKSPACE, call, scope, tool

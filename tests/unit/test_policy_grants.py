@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.labels import Label
-from palyra.domain.tools import Scope, Subject, SubjectKind
-from palyra.domain.verdicts import Ask, Grant, Question
+from palyra.core.labels import Label
+from palyra.core.tools import Scope, Subject, SubjectKind
+from palyra.core.verdicts import Ask, Grant, Question
 from palyra.policy.grants import covering
 from tests.policy_calls import FETCH, PATCH, READ, SEND, SESSION, SHELL, WORKSPACE, call, scope, tool
 

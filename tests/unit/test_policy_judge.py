@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.labels import Label
-from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
+from palyra.core.labels import Label
+from palyra.core.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.policy import request, sources
 from palyra.policy.explain import explain
 from palyra.policy.judge import examine, judge

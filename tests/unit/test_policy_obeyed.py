@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.labels import CLEAN, Label, private
-from palyra.domain.tools import Subject, ToolSpec
-from palyra.domain.verdicts import Ask, Grant, Question, Verdict, word
+from palyra.core.labels import CLEAN, Label, private
+from palyra.core.tools import Subject, ToolSpec
+from palyra.core.verdicts import Ask, Grant, Question, Verdict, word
 from palyra.policy import grants
-from palyra.policy.always import always_policy
 from palyra.policy.explain import explain
 from palyra.policy.judge import judge
+from palyra.policy.permanent_grants import always_policy
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import load
 from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SESSION, SHELL, SKILL, UNLOCK, WORKSPACE, call, scope, tool

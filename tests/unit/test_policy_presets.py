@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.labels import Label
-from palyra.domain.tools import Scope, ToolSpec
-from palyra.domain.verdicts import Question
+from palyra.core.labels import Label
+from palyra.core.tools import Scope, ToolSpec
+from palyra.core.verdicts import Question
 from palyra.policy.policy_set import PRESETS, SHIPPED
 from palyra.policy.store import PolicyStore
 from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SHELL, SKILL, UNLOCK, WORKSPACE, call, scope, tool

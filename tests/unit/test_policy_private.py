@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from palyra.domain.labels import Label, merge, private, untrusted
-from palyra.domain.tools import Subject, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny, Grant, Question
+from palyra.core.labels import Label, merge, private, untrusted
+from palyra.core.tools import Subject, ToolSpec
+from palyra.core.verdicts import Allow, Ask, Deny, Grant, Question
 from palyra.policy import judge
-from palyra.policy.always import always_policy, append_always
 from palyra.policy.grants import covering
+from palyra.policy.permanent_grants import always_policy, append_always
 from palyra.policy.policy_set import PRESETS
 from palyra.policy.store import PolicyStore
 from tests.policy_calls import FETCH, PATCH, READ, SEND, SHELL, WORKSPACE, call, scope, tool

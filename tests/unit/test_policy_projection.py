@@ -4,12 +4,12 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.verdicts import Question, SessionRule
-from palyra.journal.decisions import Recorded
-from palyra.policy import projection, request, testing
-from palyra.policy.always import pattern, quote
+from palyra.core.verdicts import Question, SessionRule
+from palyra.policy import backtest, projection, request
 from palyra.policy.judge import decide, judge
+from palyra.policy.permanent_grants import pattern, quote
 from palyra.policy.store import load
+from palyra.store.decisions import Recorded
 from tests import recorded
 from tests.policy_calls import FETCH, PATCH, READ, SHELL, WORKSPACE, call, scope
 
@@ -90,7 +90,7 @@ def test_whatever_policies_read_of_paths_commands_and_times_calls_are_decided_as
     text: str, questions: list[Question]
 ) -> None:
     policies = DEFAULT.plus("mine.cedar", text)
-    again = testing.Retest(policies)
+    again = backtest.Retest(policies)
     assert [again.take(taken(question)) for question in questions] == [judge(policies, question) for question in questions]
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.labels import Label
-from palyra.domain.tools import Scope
-from palyra.domain.verdicts import Question
+from palyra.core.labels import Label
+from palyra.core.tools import Scope
+from palyra.core.verdicts import Question
 from palyra.policy import judge, request
 from palyra.policy.policy_set import schema_text
 from palyra.policy.store import load

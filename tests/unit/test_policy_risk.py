@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.labels import Label
-from palyra.domain.tools import Capability, Effect
-from palyra.domain.verdicts import Question
+from palyra.core.labels import Label
+from palyra.core.tools import Capability, Effect
+from palyra.core.verdicts import Question
 from palyra.policy import risk
 from tests.policy_calls import FETCH, MCP, PATCH, READ, SEND, SHELL, UNLOCK, WORKSPACE, call, scope, tool
 

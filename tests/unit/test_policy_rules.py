@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.labels import Label
-from palyra.domain.tools import Scope, ToolSpec
-from palyra.domain.verdicts import Allow, Ask, Deny, SessionRule, Verdict
+from palyra.core.errors import InvalidInput
+from palyra.core.labels import Label
+from palyra.core.tools import Scope, ToolSpec
+from palyra.core.verdicts import Allow, Ask, Deny, SessionRule, Verdict
 from palyra.policy import rules
 from palyra.policy.explain import explain
 from palyra.policy.judge import judge

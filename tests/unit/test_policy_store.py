@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import ConfigInvalid
-from palyra.domain.verdicts import Allow, Deny
+from palyra.core.errors import ConfigInvalid
+from palyra.core.verdicts import Allow, Deny
 from palyra.policy import policy_set
 from palyra.policy import watch as policy_watch
 from palyra.policy.policy_set import PRESETS
@@ -242,7 +242,7 @@ def test_a_change_in_the_folder_is_watched_and_told_with_its_problems(tmp_path: 
 
 def test_what_does_not_judge_does_not_pay_for_the_engine() -> None:
     code = (
-        "import sys, palyra.policy, palyra.policy.grants, palyra.policy.risk, palyra.policy.always;"
+        "import sys, palyra.policy, palyra.policy.grants, palyra.policy.risk, palyra.policy.permanent_grants;"
         "assert 'cedarpy' not in sys.modules;"
         "import palyra.policy.store, palyra.policy.watch;"
         "assert 'cedarpy' in sys.modules and 'watchfiles' not in sys.modules"

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palyra.domain import events
-from palyra.domain.events import AnyEvent, ToolDecided, ToolProposed
-from palyra.domain.labels import Label
-from palyra.domain.tools import Scope, Subject
-from palyra.domain.verdicts import Allow, Question
-from palyra.journal.decisions import Answered, Reading
+from palyra.core import events
+from palyra.core.events import AnyEvent, ToolDecided, ToolProposed
+from palyra.core.labels import Label
+from palyra.core.tools import Scope, Subject
+from palyra.core.verdicts import Allow, Question
 from palyra.policy import suggest
 from palyra.policy.judge import judge
 from palyra.policy.reports import Suggestion
 from palyra.policy.store import load
+from palyra.store.decisions import Answered, Reading
 from tests import recorded
 from tests.journals import opened, run
 from tests.policy_calls import FETCH, PATCH, SHELL, WORKSPACE, call, scope

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain import events
-from palyra.domain.errors import ConfigInvalid
-from palyra.domain.events import AnyEvent, ToolDecided, ToolProposed
-from palyra.domain.labels import Label
-from palyra.domain.verdicts import Question, SessionRule
-from palyra.journal import decisions
-from palyra.journal.database import Database
-from palyra.journal.decisions import Recorded
-from palyra.policy import testing
+from palyra.core import events
+from palyra.core.errors import ConfigInvalid
+from palyra.core.events import AnyEvent, ToolDecided, ToolProposed
+from palyra.core.labels import Label
+from palyra.core.verdicts import Question, SessionRule
+from palyra.policy import backtest
+from palyra.policy.backtest import retest
 from palyra.policy.judge import judge
 from palyra.policy.policy_set import PRESETS, PolicySet
 from palyra.policy.reports import Report
 from palyra.policy.shadow import open_shadow
 from palyra.policy.store import load
-from palyra.policy.testing import retest
+from palyra.store import decisions
+from palyra.store.database import Database
+from palyra.store.decisions import Recorded
 from tests import recorded
 from tests.journals import opened
 from tests.policy_calls import FETCH, MCP, PATCH, READ, RECALL, SEND, SHELL, SKILL, UNLOCK, WORKSPACE, call, scope
@@ -93,8 +93,8 @@ def test_a_decision_read_from_the_tape_is_the_live_one(question: Question, prese
         proposed=proposed,
         decided=said,
     )
-    assert testing.question(found) == msgspec.structs.replace(question, tool=testing.question(found).tool)
-    again = testing.Retest(SETS[preset])
+    assert backtest.question(found) == msgspec.structs.replace(question, tool=backtest.question(found).tool)
+    again = backtest.Retest(SETS[preset])
     assert again.take(found) == live
     assert again.take(found) == live
     assert (again.report().same, said.reason, said.policies) == (2, live.reason, live.policies)
@@ -210,7 +210,7 @@ READING_PATHS = f"""
 def test_calls_that_no_policy_tells_apart_are_decided_once_however_many_paths_there_are(tmp_path: Path, mine: str) -> None:
     """What `python -m bench policy` measures over a hundred thousand; the count of decisions is why it is quick."""
     policies = SETS["default"].plus("mine.cedar", mine)
-    work = testing.Retest(policies)
+    work = backtest.Retest(policies)
     questions = list(itertools.islice(distinct(), 8_000))
 
     def again(db: Database) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.errors import ConfigInvalid
-from palyra.domain.messages import Usage
+from palyra.core.errors import ConfigInvalid
+from palyra.core.messages import Usage
 from palyra.models.prices import FREE, SHIPPED, Price, Prices, Tag
 
 MINI = Price(250, 25, 250, 2_000)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.redaction import PLACEHOLDER, Finding, Redactor
+from palyra.core.redaction import PLACEHOLDER, Finding, Redactor
 
 REDACTOR = Redactor(b"test key")
 ALNUM = string.ascii_letters + string.digits

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.redaction import Redactor
+from palyra.core.redaction import Redactor
 from tests.material import material
 
 REDACTOR = Redactor(b"figures")

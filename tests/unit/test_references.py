@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import labels, references
-from palyra.domain.conversation import fold
-from palyra.domain.events import AnyEvent, Attachment, InputAssembled, InputReceived, Reference, RunAccepted, RunStarted
-from palyra.domain.ids import ArtifactId
-from palyra.domain.references import KINDS, Named, parse, render, spell, spoken
+from palyra.core import labels, references
+from palyra.core.conversation import fold
+from palyra.core.events import AnyEvent, Attachment, InputAssembled, InputReceived, Reference, RunAccepted, RunStarted
+from palyra.core.ids import ArtifactId
+from palyra.core.references import KINDS, Named, parse, render, spell, spoken
 
 SUBMISSION = "01KA3J0000000000000000TEST"
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.events import PassedOver
-from palyra.runtime.routing_plan import Need, NoRoute, Route, Rule, Target, plan, task_of
+from palyra.core.events import PassedOver
+from palyra.models.routing_plan import Need, NoRoute, Route, Rule, Target, plan, task_of
 
 BIG = Target("big", "one", 100_000)
 SMALL = Target("small", "two", 8_000, vision=False)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain import run_state
-from palyra.domain.errors import IllegalTransition, InvalidInput
-from palyra.domain.events import KINDS
+from palyra.core import run_state
+from palyra.core.errors import IllegalTransition, InvalidInput
+from palyra.core.events import KINDS
 
 ALL = sorted(KINDS)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.messages import (
+from palyra.core.errors import InvalidInput
+from palyra.core.messages import (
     AssistantMessage,
     Image,
     ModelCall,

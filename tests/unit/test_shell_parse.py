@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.tools.shell.harmless import harmless
 from palyra.tools.shell.parse import parse
+from palyra.tools.shell.read_only_commands import harmless
 from tests.material import material
 
 HARMLESS = """

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
-from palyra.domain.ports import CallContext
-from palyra.domain.redaction import Redactor
-from palyra.domain.tools import Scope, Subject, Tier, ToolResult
+from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
+from palyra.core.ports import CallContext
+from palyra.core.redaction import Redactor
+from palyra.core.tools import Scope, Subject, Tier, ToolResult
 from palyra.tools.catalogue import Arguments, Catalogue, TypedTool
 from palyra.tools.paths import Fence, Refused
 from palyra.tools.sandbox.sandbox import Sandbox
 from palyra.tools.shell.jobs import AT_ONCE, REMEMBERED, Jobs
 from palyra.tools.shell.parse import parse
-from palyra.tools.shell.running import Runner
+from palyra.tools.shell.runner import Runner
 from palyra.tools.shell.tools import tools
 
 

@@ -5,9 +5,9 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput
-from palyra.tools.skills import front_matter
-from palyra.tools.skills.front_matter import Head
+from palyra.core.errors import InvalidInput
+from palyra.features.skills import front_matter
+from palyra.features.skills.front_matter import Head
 
 ACCEPTED = [
     "name: a\ndescription: plain words",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from palyra.domain.errors import InvalidInput
-from palyra.tools.skills import manifest, schema
-from palyra.tools.skills.manifest import Permission
+from palyra.core.errors import InvalidInput
+from palyra.features.skills import manifest, schema
+from palyra.features.skills.manifest import Permission
 
 TOOL = '[[tools]]\nname = "t"\ndescription = "d"\nmodule = "t.wasm"\neffect = "once"\n'
 

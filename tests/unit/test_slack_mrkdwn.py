@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.channels.slack import cursor as cursors
-from palyra.channels.slack import mrkdwn
-from palyra.channels.slack.cursor import Cursor
+from palyra.features.channels.slack import cursor as cursors
+from palyra.features.channels.slack import mrkdwn
+from palyra.features.channels.slack.cursor import Cursor
 
 MARKED = [
     ("**bold** and *slanted* and ~~gone~~", "*bold* and _slanted_ and ~gone~"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.splitting import Limit, Unit, split
+from palyra.features.channels.message_splitter import Limit, Unit, split
 
 LIMITS = [
     Limit(64),

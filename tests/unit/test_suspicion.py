@@ -5,7 +5,7 @@ import json
 import pytest
 from bench.memory_set import ANSWERED
 
-from palyra.domain.suspicion import commands
+from palyra.core.injection_hints import commands
 from tests.material import material
 
 ORDERS = (

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.conversation import ModelTurn, UserTurn
-from palyra.domain.events import FileChange, RunCompleted, SessionRestored
-from palyra.domain.time_travel import Return, surviving
+from palyra.core.conversation import ModelTurn, UserTurn
+from palyra.core.events import FileChange, RunCompleted, SessionRestored
+from palyra.core.visible_ranges import Return, surviving
 from tests.tapes import accepted, assembled, fold, replied
 
 

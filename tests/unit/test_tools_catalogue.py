@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput, NotFound
+from palyra.core.errors import InvalidInput, NotFound
 from palyra.tools import standard
 from palyra.tools.catalogue import Catalogue
-from palyra.tools.fs_list import List
+from palyra.tools.files.list import List
 from palyra.tools.paths import Fence
 from tests.tools_at_work import catalogue
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import Conflict, InvalidInput, LimitExceeded, PalyraError
-from palyra.domain.events import FileChange
-from palyra.tools import checkpoints, snapshots
-from palyra.tools.changing import ChangingTool
-from palyra.tools.checkpoints import Reversible, Sealer
+from palyra.core.errors import Conflict, InvalidInput, LimitExceeded, PalyraError
+from palyra.core.events import FileChange
+from palyra.tools.files import checkpoints, snapshots
+from palyra.tools.files.changes import ChangingTool
+from palyra.tools.files.checkpoints import Reversible, Sealer
 from tests.tools_at_work import call, catalogue, context, parsed, tree
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.tools import Subject
-from palyra.tools import diffs
+from palyra.core.errors import InvalidInput
+from palyra.core.tools import Subject
+from palyra.tools.files import diffs
 from tests.tools_at_work import call, parsed, tree
 
 POEM = "".join(f"line {number}\n" for number in range(1, 31))

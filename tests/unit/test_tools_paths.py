@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
+from palyra.core.errors import Forbidden, InvalidInput, PalyraError
 from palyra.tools import paths
 from palyra.tools.paths import Fence, Place, Refused
 from tests.tools_at_work import call, tree

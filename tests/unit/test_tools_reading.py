@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palyra.domain.tools import ToolResult
+from palyra.core.tools import ToolResult
 from tests.tools_at_work import ARTIFACTS, call, without_privileges
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from palyra.tools.fs_search import Search
+from palyra.tools.files.search import Search
 from palyra.tools.paths import Fence
 from tests.escapes.world import patience
 from tests.tools_at_work import call, catalogue, context, without_privileges

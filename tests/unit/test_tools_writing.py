@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.tools import Subject
-from palyra.tools import files, previews
-from palyra.tools.files import Change, Content
+from palyra.core.errors import InvalidInput
+from palyra.core.tools import Subject
+from palyra.tools import previews
+from palyra.tools.files import content as files_content
+from palyra.tools.files.content import Change, Content
 from palyra.tools.paths import Fence
 from tests.tools_at_work import call, catalogue, context, parsed, tree, without_privileges
 
@@ -134,14 +135,14 @@ def changes(folder: Path, contents: dict[str, str | None]) -> list[Change]:
     made = []
     for name, content in contents.items():
         place = Fence().place(name, str(folder), writing=True)
-        made.append(Change(place, files.read(place, 1000), content.encode() if content is not None else None))
+        made.append(Change(place, files_content.read(place, 1000), content.encode() if content is not None else None))
     return made
 
 
 def test_several_files_change_together(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "b").write_text("b")
-    files.apply(changes(tmp_path, {"a": "A", "b": None, "c/d": "C"}))
+    files_content.apply(changes(tmp_path, {"a": "A", "b": None, "c/d": "C"}))
     assert tree(tmp_path) == {"a": b"A", "c": "folder", "c/d": b"C"}
 
 
@@ -149,7 +150,7 @@ def test_a_failure_while_staging_leaves_every_file_and_folder_as_it_was(tmp_path
     (tmp_path / "a").write_text("a")
     (tmp_path / "z").mkdir()
     with pytest.raises(IsADirectoryError):
-        files.apply([*changes(tmp_path, {"a": "A", "n/e/w": "N"}), Change(Fence().place("z", str(tmp_path)), None, b"Z")])
+        files_content.apply([*changes(tmp_path, {"a": "A", "n/e/w": "N"}), Change(Fence().place("z", str(tmp_path)), None, b"Z")])
     assert tree(tmp_path) == {"a": b"a", "z": "folder"}
 
 
@@ -166,7 +167,7 @@ def test_a_failure_while_renaming_puts_the_first_files_back(tmp_path: Path) -> N
             return False
 
     with pytest.raises(IsADirectoryError):
-        files.apply(changes(tmp_path, {"a": "A", "b": "B", "new": "N"}), Meddler())
+        files_content.apply(changes(tmp_path, {"a": "A", "b": "B", "new": "N"}), Meddler())
     assert tree(tmp_path) == {"a": b"a", "b": "folder"}
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
 
@@ -249,8 +250,8 @@ def test_a_writer_that_is_killed_leaves_a_whole_file_and_at_most_one_leftover(tm
 def test_a_write_that_is_stopped_before_it_began_changes_nothing(tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()
-    with pytest.raises(files.Stopped):
-        files.apply(changes(tmp_path, {"a/b": "x"}), stop)
+    with pytest.raises(files_content.Stopped):
+        files_content.apply(changes(tmp_path, {"a/b": "x"}), stop)
     assert tree(tmp_path) == {}
 
 
@@ -346,4 +347,4 @@ def test_a_preview_that_cannot_be_made_is_an_error_of_our_family(tmp_path: Path)
 def test_reading_a_whole_file_gives_its_mode(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / "a").chmod(0o600)
-    assert files.read(Fence().place("a", str(tmp_path)), 10) == Content(b"x", 0o600)
+    assert files_content.read(Fence().place("a", str(tmp_path)), 10) == Content(b"x", 0o600)

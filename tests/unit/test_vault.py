@@ -10,17 +10,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from palyra.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
-from palyra.domain.events import SessionCreated
-from palyra.domain.ids import OWNER, SYSTEM_TAPE
-from palyra.domain.redaction import Redactor
-from palyra.journal import sessions, sqlite_files, tape
-from palyra.journal.database import Database, Tx
-from palyra.journal.sqlite import Sqlite
-from palyra.runtime.clock import Clock
-from palyra.runtime.vault import Vault
-from palyra.runtime.vault_keys import KeyFile
-from palyra.runtime.vault_rules import NewSecret
+from palyra.core.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
+from palyra.core.events import SessionCreated
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.core.redaction import Redactor
+from palyra.features.vault.keys import KeyFile
+from palyra.features.vault.rules import NewSecret
+from palyra.features.vault.service import Vault
+from palyra.store import sessions, sqlite_files, tape
+from palyra.store.database import Database, Tx
+from palyra.store.sqlite import Sqlite
+from palyra.system.clock import Clock
 from tests.journals import new_id, run
 
 ANNA = "user:anna"

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from palyra.domain.redaction import Redactor
+from palyra.core.redaction import Redactor
 
 WORDS = "the quick brown fox, it jumps! (over) the lazy dog; and that's all. "
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.workers import (
+from palyra.core.errors import InvalidInput
+from palyra.features.workers.protocol import (
     MOST_FIRST_FRAME,
     PIECE_BYTES,
     Assign,

@@ -10,11 +10,11 @@ from palyra.cli.client import Model, checked
 from palyra.cli.state import State
 from palyra.client import discovery
 from palyra.client.http import Api, Message
-from palyra.domain.errors import Unavailable
-from palyra.domain.events import Entry
-from palyra.journal.tokens import Token
-from palyra.journal.usage import UsageRow
-from palyra.journal.verify import Bad
+from palyra.core.errors import Unavailable
+from palyra.core.events import Entry
+from palyra.store.tokens import Token
+from palyra.store.usage import UsageRow
+from palyra.store.verify import Bad
 
 
 class PolicyState(Struct, frozen=True):

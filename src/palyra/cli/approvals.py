@@ -6,18 +6,19 @@ from typing import Any
 import click
 import msgspec
 
-from palyra.cli import client, entry_lines, naming, words
-from palyra.cli.answering import answer_at_terminal
+from palyra.cli import client, formatting, short_ids
+from palyra.cli.approval_prompt import subject_words
 from palyra.cli.commands import group, verb
-from palyra.cli.deciding import subject_words
+from palyra.cli.render import entries
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
+from palyra.cli.terminal_approval import answer_at_terminal
 from palyra.client.http import Stopped
 from palyra.client.stream import decode
-from palyra.domain.errors import Conflict, InvalidInput
-from palyra.domain.events import Entry
-from palyra.domain.tools import Preview, Subject
-from palyra.journal.approvals import Approval
+from palyra.core.errors import Conflict, InvalidInput
+from palyra.core.events import Entry
+from palyra.core.tools import Preview, Subject
+from palyra.store.approvals import Approval
 
 _OUTCOMES = ("happened", "again", "skip")
 
@@ -41,7 +42,7 @@ def list_(state: State, everything: bool, limit: int) -> None:
             each.request.risk,
             one_line(each.request.tool),
             one_line(each.request.preview.title, 60),
-            words.ago(each.requested_ms),
+            formatting.ago(each.requested_ms),
             each.decision or "pending",
         ]
         for each in found
@@ -55,20 +56,20 @@ _which = click.argument("approval_id", default="", metavar="[ID]")
 @verb(approvals, "show", help="Show one approval with everything that is known about it.")
 @_which
 def show(state: State, approval_id: str) -> None:
-    found = naming.approval(state.api, approval_id)
+    found = short_ids.approval(state.api, approval_id)
     if state.out.as_json:
         state.out.json(found)
         return
-    for line in entry_lines.approval_lines(state.out.style, found.request, preview=False, width=_width(state)):
+    for line in entries.approval_lines(state.out.style, found.request, preview=False, width=_width(state)):
         state.out.line(line)
     shown = _shown(state, found)
-    for line in entry_lines.preview_lines(state.out.style, shown, whole=True):
+    for line in entries.preview_lines(state.out.style, shown, whole=True):
         state.out.line(line)
     if shown.digest:
         state.out.line(f"  SHA-256 of what {'ran' if found.decision else 'will run'}: {shown.digest}")
     for number, subject in enumerate(found.request.subjects, 1):
         state.out.line(f"  a wider yes can cover {number}. {subject_words(subject)}")
-    state.out.line(f"  session {found.session_id}, asked {words.when(found.requested_ms)}")
+    state.out.line(f"  session {found.session_id}, asked {formatting.when(found.requested_ms)}")
     state.out.line(f"  {_state(found)}")
 
 
@@ -97,7 +98,7 @@ def allow(
     scope = "session" if for_session else "timed" if period else "always" if always else "once"
     if number is not None and scope == "once":
         raise InvalidInput("--subject goes with --session, --for or --always")
-    found = naming.approval(state.api, approval_id)
+    found = short_ids.approval(state.api, approval_id)
     _answered(
         state,
         client.answer(
@@ -106,7 +107,7 @@ def allow(
             "allow",
             scope=scope,
             subject=_subject(found, number) if number is not None else None,
-            for_ms=words.parse_duration(period) if period else 0,
+            for_ms=formatting.parse_duration(period) if period else 0,
             arguments=_arguments(arguments) if arguments else None,
             seen=seen,
         ),
@@ -117,7 +118,7 @@ def allow(
 @_which
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the agent to read.")
 def deny(state: State, approval_id: str, reason: str) -> None:
-    found = naming.approval(state.api, approval_id)
+    found = short_ids.approval(state.api, approval_id)
     _answered(state, client.answer(state.api, found.approval_id, "deny", reason=reason))
 
 
@@ -127,7 +128,7 @@ def settle(state: State, given: tuple[str, ...]) -> None:
     *approval_id, outcome = given
     if outcome not in _OUTCOMES or len(approval_id) > 1:
         raise InvalidInput(f"settle it how? with {', '.join(_OUTCOMES)}, behind the id")
-    found = naming.approval(state.api, "".join(approval_id))
+    found = short_ids.approval(state.api, "".join(approval_id))
     _answered(state, client.answer(state.api, found.approval_id, outcome))
 
 
@@ -142,7 +143,7 @@ def grants(state: State) -> None:
             each.approval_id,
             subject_words(each.subject),
             f"session {each.session_id}" if each.session_id else "every session",
-            f"until {words.when(each.until_ms)}" if each.until_ms else "until the session ends",
+            f"until {formatting.when(each.until_ms)}" if each.until_ms else "until the session ends",
         ]
         for each in found
     ]
@@ -156,7 +157,7 @@ def grants(state: State) -> None:
 @verb(approvals, "revoke", help="Take back a grant: the like is asked about again.")
 @click.argument("grant_id", metavar="ID")
 def revoke(state: State, grant_id: str) -> None:
-    whole = naming.grant(state.api, grant_id)
+    whole = short_ids.grant(state.api, grant_id)
     client.revoke(state.api, whole)
     if state.out.as_json:
         state.out.json({"revoked": whole})
@@ -196,7 +197,7 @@ def _tell(state: State, approval: Approval) -> None:
     if state.out.as_json:
         state.out.json_line(approval)
         return
-    for line in entry_lines.approval_lines(state.out.style, approval.request, width=_width(state)):
+    for line in entries.approval_lines(state.out.style, approval.request, width=_width(state)):
         state.out.line(line)
     state.out.line(f"  answer with: palyra approvals allow {approval.approval_id}, or deny")
     sys.stdout.flush()
@@ -236,7 +237,7 @@ def _state(approval: Approval) -> str:
     reason = f": {one_line(approval.resolution.reason, 200)}" if approval.resolution and approval.resolution.reason else ""
     given = approval.resolution
     covers = f", and {subject_words(given.subject)} ({given.scope})" if given and given.subject else ""
-    return f"{approval.decision}{covers} by {clean(approval.resolved_by)} {words.when(approval.resolved_ms)}{reason}"
+    return f"{approval.decision}{covers} by {clean(approval.resolved_by)} {formatting.when(approval.resolved_ms)}{reason}"
 
 
 def _answered(state: State, approval: Approval) -> None:

@@ -7,14 +7,15 @@ import sys
 
 import click
 
-from palyra.cli import client, enclosing, naming, notes
-from palyra.cli.asking import Asking
-from palyra.cli.chat import begin, check_model
+from palyra.cli import attachments, client, short_ids
+from palyra.cli.chat.command import begin, check_model
 from palyra.cli.commands import command
-from palyra.cli.exits import Interrupted
+from palyra.cli.exit_codes import Interrupted
+from palyra.cli.follow_run import Asking
 from palyra.cli.state import State
 from palyra.client.discovery import folder_of
-from palyra.domain.errors import InvalidInput
+from palyra.core.errors import InvalidInput
+from palyra.features.project_notes import cli as project_notes_cli
 
 _MOST_INPUT = 256 << 10
 _SILENCE_S = 2.0
@@ -49,13 +50,13 @@ def ask(
         raise InvalidInput("there is no terminal to ask on: use --approve deny, and `palyra approvals` elsewhere")
     for each in files:
         # Before there is a session that nobody asked anything in.
-        enclosing.find(each)
+        attachments.find(each)
     if session_id:
-        session = client.session(state.api, naming.session(state.api, session_id))
+        session = client.session(state.api, short_ids.session(state.api, session_id))
     else:
         session = begin(state, folder_of(workspace), label=client.ASKED)
     approve = approve or ("ask" if _has_terminal() else "deny")
-    if session.workspace and (waiting := notes.hint(state.api, session.session_id)):
+    if session.workspace and (waiting := project_notes_cli.hint(state.api, session.session_id)):
         state.out.note(waiting)
     asking = Asking(state, session, approve, final=final)
     try:

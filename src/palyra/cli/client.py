@@ -12,16 +12,16 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct
 
 from palyra.client.http import Api, Link, Message, Stopped
-from palyra.domain import ids
-from palyra.domain.errors import PalyraError
-from palyra.domain.events import Entry, FileChange, InputMode
-from palyra.domain.memory import Said
-from palyra.domain.tools import Preview, Subject
-from palyra.domain.verdicts import Grant
-from palyra.journal.approvals import Approval
-from palyra.journal.children import Agent
-from palyra.journal.runs import RunRow
-from palyra.journal.sessions import Session
+from palyra.core import ids
+from palyra.core.errors import PalyraError
+from palyra.core.events import Entry, FileChange, InputMode
+from palyra.core.tools import Preview, Subject
+from palyra.core.verdicts import Grant
+from palyra.features.memory.model import Said
+from palyra.store.approvals import Approval
+from palyra.store.runs import RunRow
+from palyra.store.sessions import Session
+from palyra.store.subagents import Agent
 
 T = TypeVar("T")
 PAGE = 200

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from palyra.cli import exits
+from palyra.cli import exit_codes
 from palyra.cli.safe_text import clean
 from palyra.client import discovery
 from palyra.client.discovery import Endpoint, Unreachable
 from palyra.client.http import Api
-from palyra.domain.errors import ConfigInvalid, Conflict, PalyraError, Unavailable
+from palyra.core.errors import ConfigInvalid, Conflict, PalyraError, Unavailable
 
 LOCK = "daemon.lock"
 _START_S = 30.0
@@ -75,7 +75,7 @@ def wait_ready(process: "subprocess.Popen[bytes]", home: Path, env: dict[str, st
     while time.monotonic() < deadline:
         if process.poll() is not None:
             said = f"the daemon ended while starting: {_last_words(home)}"
-            raise ConfigInvalid(said) if process.returncode == exits.CONFIG else Unreachable(said)
+            raise ConfigInvalid(said) if process.returncode == exit_codes.CONFIG else Unreachable(said)
         found = discovery.running(home)
         if found is not None and found.pid == process.pid and _ready(found):
             return

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import click
 
-from palyra.cli import admin_client, client, daemon_process, entry_lines, exits, naming, retention_client, words
+from palyra.cli import admin_client, client, daemon_process, exit_codes, formatting, retention_client, short_ids
 from palyra.cli.admin_client import BackedUp, Verified
 from palyra.cli.commands import group, verb
+from palyra.cli.render import entries
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
 from palyra.client import discovery
 from palyra.client.http import Message, Stopped
 from palyra.client.stream import decode
-from palyra.domain.errors import Conflict, InvalidInput, NotFound
-from palyra.domain.events import Entry
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.events import Entry
 
 _BACKUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,96}", re.ASCII)
 
@@ -34,7 +35,7 @@ def show(state: State, what: str, after: int, limit: int | None, follow: bool) -
     if what.isdecimal() and len(what) < 10:
         state.out.json(admin_client.entry(state.api, int(what)))
         return
-    session_id = naming.session(state.api, what)
+    session_id = short_ids.session(state.api, what)
     seq = after
     for entry in client.entries(state.api, session_id, after, limit):
         _tell(state, entry)
@@ -59,7 +60,7 @@ def _tell(state: State, entry: Entry) -> None:
     clock = time.strftime("%H:%M:%S", time.localtime(entry.time_ms / 1000))
     head = f"{entry.seq:>6} {clock} {entry.kind:<18} "
     room = max(40, state.out.width - len(head)) if state.out.is_terminal else 0
-    state.out.line(state.out.style(head, "dim") + entry_lines.summary(entry, room))
+    state.out.line(state.out.style(head, "dim") + entries.summary(entry, room))
 
 
 @verb(journal, "verify", help="Check every entry. Names the first bad one. Works on the file when no daemon runs.")
@@ -74,7 +75,7 @@ def verify(state: State, file: Path | None, offline: bool) -> int:
         if isinstance(step, Verified):
             report = step
         elif progress:
-            sys.stderr.write(f"\r{words.count(step)} entries checked")
+            sys.stderr.write(f"\r{formatting.count(step)} entries checked")
             sys.stderr.flush()
     if progress:
         sys.stderr.write("\r\x1b[K")
@@ -83,7 +84,7 @@ def verify(state: State, file: Path | None, offline: bool) -> int:
         state.out.json(report)
     else:
         _report(state, report)
-    return exits.OK if report.ok else exits.FAILED
+    return exit_codes.OK if report.ok else exit_codes.FAILED
 
 
 @verb(journal, "segments", help="List the sealed files that hold sessions which were put away.")
@@ -96,7 +97,7 @@ def segments(state: State) -> None:
         state.out.line("nothing was put away yet: `palyra sessions archive-old` does it")
         return
     rows = [
-        [each.segment_id[:16], words.ago(each.created_ms), str(each.tapes), str(each.entries), words.size(each.bytes)]
+        [each.segment_id[:16], formatting.ago(each.created_ms), str(each.tapes), str(each.entries), formatting.size(each.bytes)]
         for each in found
     ]
     state.out.table(["segment", "sealed", "sessions", "entries", "size"], rows, right=["sessions", "entries", "size"])
@@ -110,11 +111,11 @@ def clean_up(state: State, dry_run: bool) -> None:
         state.out.json(done)
         return
     gone = "would be removed" if dry_run else "removed"
-    state.out.line(f"{done.artifacts.artifacts} stored files that nothing names {gone}, {words.size(done.artifacts.bytes)}")
+    state.out.line(f"{done.artifacts.artifacts} stored files that nothing names {gone}, {formatting.size(done.artifacts.bytes)}")
     if done.file is not None:
         state.out.line(
-            f"{words.size(done.file.released_bytes)} given back to the disk, {words.size(done.file.free_bytes)} free in the file, "
-            f"{words.size(done.file.log_bytes)} in its log"
+            f"{formatting.size(done.file.released_bytes)} given back to the disk, {formatting.size(done.file.free_bytes)} free in the file, "
+            f"{formatting.size(done.file.log_bytes)} in its log"
         )
 
 
@@ -123,7 +124,7 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
     from queue import SimpleQueue
     from threading import Thread
 
-    from palyra.journal import sqlite_files
+    from palyra.store import sqlite_files
 
     steps: SimpleQueue[int | Verified | Exception] = SimpleQueue()
 
@@ -148,7 +149,7 @@ def verify_file(path: Path) -> Iterator[int | Verified]:
 
 
 def _report(state: State, report: Verified) -> None:
-    counted = f"{words.count(report.entries)} entries on {words.count(report.tapes)} tapes"
+    counted = f"{formatting.count(report.entries)} entries on {formatting.count(report.tapes)} tapes"
     if report.ok:
         state.out.line(state.out.style("✓ ", "green") + f"the journal is whole: {counted}")
         return
@@ -170,7 +171,7 @@ def _report(state: State, report: Verified) -> None:
 @click.option("--after", default=0, metavar="N", help="Only behind this position, or number on the session's tape.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Into this new file.  [default: standard output]")
 def export(state: State, session_id: str, after: int, output: Path | None) -> None:
-    pieces = admin_client.export(state.api, naming.session(state.api, session_id) if session_id else "", after)
+    pieces = admin_client.export(state.api, short_ids.session(state.api, session_id) if session_id else "", after)
     if output is None:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
@@ -189,7 +190,7 @@ def export(state: State, session_id: str, after: int, output: Path | None) -> No
     if state.out.as_json:
         state.out.json({"path": str(output), "entries": lines})
     else:
-        state.out.line(f"{words.count(lines)} entries written to {output}")
+        state.out.line(f"{formatting.count(lines)} entries written to {output}")
 
 
 @verb(journal, "backup", help="Make a verified copy in the backups folder of the home folder. Needs no daemon.")
@@ -203,12 +204,12 @@ def backup(state: State, name: str) -> None:
     if state.out.as_json:
         state.out.json(made)
     else:
-        state.out.line(f"{words.count(made.entries)} entries backed up and verified: {clean(made.path)}")
+        state.out.line(f"{formatting.count(made.entries)} entries backed up and verified: {clean(made.path)}")
 
 
 def _backup_file(state: State, name: str) -> BackedUp:
     """A backup without a daemon."""
-    from palyra.journal import sqlite_files
+    from palyra.store import sqlite_files
 
     journal_ = state.home / "journal.db"
     if not journal_.exists():
@@ -222,7 +223,7 @@ def _backup_file(state: State, name: str) -> BackedUp:
 @verb(journal, "restore", help="Put a verified backup in the journal's place. The daemon must not run; the old journal is kept.")
 @click.argument("file", type=click.Path(path_type=Path))
 def restore(state: State, file: Path) -> None:
-    from palyra.journal import sqlite_files
+    from palyra.store import sqlite_files
 
     with daemon_process.exclusive(state.home):
         aside = state.home / "backups" / time.strftime("replaced-%Y%m%d-%H%M%S.db")
@@ -233,4 +234,4 @@ def restore(state: State, file: Path) -> None:
         state.out.json({"entries": report.entries, "tapes": report.tapes, "set_aside": str(aside) if had_one else ""})
         return
     kept = f"; the journal before it is at {aside}" if had_one else ""
-    state.out.line(f"{words.count(report.entries)} entries restored from {file}{kept}")
+    state.out.line(f"{formatting.count(report.entries)} entries restored from {file}{kept}")

@@ -4,9 +4,9 @@ from msgspec import Struct
 
 from palyra.cli.client import checked
 from palyra.client.http import Api
-from palyra.journal.retention import Old
-from palyra.journal.segments import Segment
-from palyra.journal.sessions import Session
+from palyra.features.retention.rows import Old
+from palyra.store.segments import Segment
+from palyra.store.sessions import Session
 
 _LONG_S = 3_600.0
 

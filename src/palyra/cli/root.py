@@ -10,12 +10,12 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 import palyra
-from palyra.cli import exits
+from palyra.cli import exit_codes
 from palyra.cli.commands import LazyGroup
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
-from palyra.domain import disks
-from palyra.domain.errors import PalyraError
+from palyra.core import disk_errors
+from palyra.core.errors import PalyraError
 
 _TABLE = {
     "up": ("up:up", "Start the daemon if it is not running, and chat."),
@@ -95,28 +95,28 @@ def run(arguments: list[str]) -> int:
     try:
         result: Any = root.main(arguments, prog_name="palyra", standalone_mode=False, obj=state)
         sys.stdout.flush()
-        return result if isinstance(result, int) else exits.OK
+        return result if isinstance(result, int) else exit_codes.OK
     except NoArgsIsHelpError as error:
         # A command that was left unfinished asks what there is: that is an answer, not a mistake.
         click.echo(error.message)
-        return exits.OK
+        return exit_codes.OK
     except click.UsageError as error:
         # Reading the options ended at the mistake, perhaps before this one.
         state.as_json = state.as_json or "--json" in arguments
         return _usage(state, error)
     except click.ClickException as error:
-        return _say(state, "invalid_input", error.format_message(), exits.USAGE)
+        return _say(state, "invalid_input", error.format_message(), exit_codes.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        return _say(state, "interrupted", "interrupted", exits.INTERRUPTED)
+        return _say(state, "interrupted", "interrupted", exit_codes.INTERRUPTED)
     except BrokenPipeError:
         # The reader left, as `head` does. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.OK
+        return exit_codes.OK
     except PalyraError as error:
-        return _say(state, error.code, error.message, exits.code_of(error), error.details)
+        return _say(state, error.code, error.message, exit_codes.code_of(error), error.details)
     except OSError as error:
-        known = disks.trouble(error, error.filename or state.home) or (_unusable(state, error) if error.filename else "")
-        return _say(state, "unavailable", known, exits.FAILED) if known else _defect(state, error)
+        known = disk_errors.trouble(error, error.filename or state.home) or (_unusable(state, error) if error.filename else "")
+        return _say(state, "unavailable", known, exit_codes.FAILED) if known else _defect(state, error)
     except Exception as error:  # noqa: BLE001  the last door: a defect is recorded and named, not shown as a traceback
         return _defect(state, error)
 
@@ -124,7 +124,7 @@ def run(arguments: list[str]) -> int:
 def _usage(state: State, error: click.UsageError) -> int:
     where = error.ctx.command_path if error.ctx else "palyra"
     said = " ".join(error.format_message().split())
-    return _say(state, "invalid_input", f"{said} (see `{where} --help`)", exits.USAGE)
+    return _say(state, "invalid_input", f"{said} (see `{where} --help`)", exit_codes.USAGE)
 
 
 def _unusable(state: State, error: OSError) -> str:
@@ -156,4 +156,4 @@ def _defect(state: State, error: Exception) -> int:
     except OSError:
         pass
     message = f"this is a defect in palyra ({type(error).__name__}: {error}), {where}; please report it"
-    return _say(state, "internal", message, exits.FAILED)
+    return _say(state, "internal", message, exit_codes.FAILED)

@@ -8,7 +8,7 @@ from palyra.cli.commands import group, verb
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
 from palyra.client.http import Api
-from palyra.domain.errors import InvalidInput, NotFound
+from palyra.core.errors import InvalidInput, NotFound
 
 rules = group("rules", "What you laid down for a session: list, add, remove.", default="list")
 

@@ -2,12 +2,13 @@
 
 import click
 
-from palyra.cli import client, compacting, entry_lines, naming, retention_client, words
-from palyra.cli.calls import Calls
+from palyra.cli import client, formatting, retention_client, short_ids
 from palyra.cli.commands import group, verb
+from palyra.cli.render import entries
+from palyra.cli.render.tool_calls import Calls
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.domain.events import (
+from palyra.core.events import (
     InputReceived,
     ModelFailed,
     ModelReplied,
@@ -17,8 +18,9 @@ from palyra.domain.events import (
     ToolFinished,
     ToolUndone,
 )
-from palyra.journal.children import Agent
-from palyra.journal.sessions import Session
+from palyra.features.compaction import cli as compaction_cli
+from palyra.store.sessions import Session
+from palyra.store.subagents import Agent
 
 sessions = group("sessions", "The conversations: list, show, search, change.", default="list")
 
@@ -35,7 +37,7 @@ def list_(state: State, archived: bool, limit: int) -> None:
         state.out.line("there are no sessions yet: begin one with `palyra chat`")
         return
     rows = [
-        [each.session_id, one_line(each.title, 50), words.ago(each.updated_ms), each.active, one_line(each.workspace, 40)]
+        [each.session_id, one_line(each.title, 50), formatting.ago(each.updated_ms), each.active, one_line(each.workspace, 40)]
         for each in found
     ]
     state.out.table(["session", "title", "used", "run", "folder"], rows)
@@ -45,7 +47,7 @@ def list_(state: State, archived: bool, limit: int) -> None:
 @click.argument("session_id")
 @click.option("--limit", default=200, show_default=True, type=click.IntRange(1), help="How many entries, from the end.")
 def show(state: State, session_id: str, limit: int) -> None:
-    session = client.session(state.api, naming.session(state.api, session_id))
+    session = client.session(state.api, short_ids.session(state.api, session_id))
     stored = list(client.entries(state.api, session.session_id, max(0, client.head(state.api, session) - limit)))
     below = client.agents(state.api, session.session_id)
     if state.out.as_json:
@@ -55,7 +57,7 @@ def show(state: State, session_id: str, limit: int) -> None:
     _tell(state, session)
     calls = Calls(lambda approval_id: client.answered_ms(state.api, approval_id))
     for entry in stored:
-        event = entry_lines.read(entry)
+        event = entries.read(entry)
         calls.follow(entry, event)
         match event:
             case InputReceived(text=text):
@@ -68,7 +70,7 @@ def show(state: State, session_id: str, limit: int) -> None:
                 for line in calls.lines(style, event):
                     state.out.line(line)
             case RunFailed() | RunCancelled() | ToolUndone():
-                state.out.line(style(f"{entry.kind}: {entry_lines.summary(entry, 200)}", "yellow"))
+                state.out.line(style(f"{entry.kind}: {entries.summary(entry, 200)}", "yellow"))
             case _:
                 pass
     _tell_agents(state, below)
@@ -101,20 +103,20 @@ def search(state: State, words_: tuple[str, ...], limit: int, words_only: bool) 
 @verb(sessions, "archive", help="Hide a session from the list. It stays verifiable and searchable.")
 @click.argument("session_id")
 def archive(state: State, session_id: str) -> None:
-    _tell(state, client.change(state.api, naming.session(state.api, session_id), archived=True))
+    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), archived=True))
 
 
 @verb(sessions, "unarchive", help="Bring a session back.")
 @click.argument("session_id")
 def unarchive(state: State, session_id: str) -> None:
-    _tell(state, client.change(state.api, naming.session(state.api, session_id), archived=False))
+    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), archived=False))
 
 
 @verb(sessions, "keep", help="Never put a session away, however old it gets.")
 @click.argument("session_id")
 @click.option("--remove", is_flag=True, help="Treat it like the others again.")
 def keep(state: State, session_id: str, remove: bool) -> None:
-    _tell(state, client.change(state.api, naming.session(state.api, session_id), kept=not remove))
+    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), kept=not remove))
 
 
 @verb(sessions, "archive-old", help="Put sessions that were not used for long into sealed segments.")
@@ -130,14 +132,15 @@ def archive_old(state: State, days: int | None, dry_run: bool) -> None:
         return
     if report.sessions:
         rows = [
-            [each.session_id, one_line(each.title, 50), words.ago(each.updated_ms), str(each.entries)] for each in report.sessions
+            [each.session_id, one_line(each.title, 50), formatting.ago(each.updated_ms), str(each.entries)]
+            for each in report.sessions
         ]
         state.out.table(["session", "title", "used", "entries"], rows, right=["entries"])
-    what = f"{len(report.sessions)} sessions with {report.entries} entries, {words.size(report.bytes)}"
+    what = f"{len(report.sessions)} sessions with {report.entries} entries, {formatting.size(report.bytes)}"
     if dry_run:
         state.out.line(f"{what}, would be put away")
     else:
-        state.out.line(f"{what}, put away into {len(report.segments)} segments of {words.size(report.sealed_bytes)}")
+        state.out.line(f"{what}, put away into {len(report.segments)} segments of {formatting.size(report.sealed_bytes)}")
 
 
 @verb(sessions, "restore", help="Bring a session back that was put away.")
@@ -150,7 +153,7 @@ def restore(state: State, session_id: str) -> None:
 @click.argument("session_id")
 @click.argument("title")
 def title(state: State, session_id: str, title: str) -> None:
-    _tell(state, client.change(state.api, naming.session(state.api, session_id), title=title))
+    _tell(state, client.change(state.api, short_ids.session(state.api, session_id), title=title))
 
 
 @verb(sessions, "branch", help="A new session that continues from an entry of another one.")
@@ -158,31 +161,31 @@ def title(state: State, session_id: str, title: str) -> None:
 @click.option("--at", type=click.IntRange(1), metavar="SEQ", help="The last entry that both share.  [default: the newest]")
 @click.option("--title", default="", help="Its title.")
 def branch(state: State, session_id: str, at: int | None, title: str) -> None:
-    _tell(state, client.branch(state.api, naming.session(state.api, session_id), at, title))
+    _tell(state, client.branch(state.api, short_ids.session(state.api, session_id), at, title))
 
 
 @verb(sessions, "reset", help="Begin the conversation anew. What runs is cancelled; the history stays.")
 @click.argument("session_id")
 def reset(state: State, session_id: str) -> None:
-    _tell(state, client.reset(state.api, naming.session(state.api, session_id)))
+    _tell(state, client.reset(state.api, short_ids.session(state.api, session_id)))
 
 
 @verb(sessions, "compact", help="Condense the older turns of a session. The history stays whole; uncompact takes it back.")
 @click.argument("session_id")
 @click.option("--preview", is_flag=True, help="Show the summary that it would get, and change nothing.")
 def compact(state: State, session_id: str, preview: bool) -> None:
-    made = compacting.compact(state.api, naming.session(state.api, session_id), preview=preview)
+    made = compaction_cli.compact(state.api, short_ids.session(state.api, session_id), preview=preview)
     if state.out.as_json:
         state.out.json(made)
         return
-    for line in compacting.told(made, summary=preview):
+    for line in compaction_cli.told(made, summary=preview):
         state.out.line(line)
 
 
 @verb(sessions, "compactions", help="List the compactions of a session.")
 @click.argument("session_id")
 def compactions(state: State, session_id: str) -> None:
-    found = compacting.of_session(state.api, naming.session(state.api, session_id))
+    found = compaction_cli.of_session(state.api, short_ids.session(state.api, session_id))
     if state.out.as_json:
         state.out.json({"compactions": found})
         return
@@ -190,7 +193,7 @@ def compactions(state: State, session_id: str) -> None:
         state.out.line("this session was never condensed")
         return
     rows = [
-        [str(each.seq), words.ago(each.time_ms), str(each.turns), f"{each.tokens_before} → {each.tokens_after}",
+        [str(each.seq), formatting.ago(each.time_ms), str(each.turns), f"{each.tokens_before} → {each.tokens_after}",
          each.written_by, "stands" if each.stands else "taken back"]
         for each in found
     ]  # fmt: skip
@@ -201,7 +204,7 @@ def compactions(state: State, session_id: str) -> None:
 @click.argument("session_id")
 @click.argument("seq", required=False, type=click.IntRange(1))
 def uncompact(state: State, session_id: str, seq: int | None) -> None:
-    undone = compacting.undo(state.api, naming.session(state.api, session_id), seq)
+    undone = compaction_cli.undo(state.api, short_ids.session(state.api, session_id), seq)
     if state.out.as_json:
         state.out.json(undone)
         return
@@ -213,7 +216,7 @@ def uncompact(state: State, session_id: str, seq: int | None) -> None:
 @click.argument("seq", type=click.IntRange(1))
 @click.option("--remove", is_flag=True, help="Do not keep it any longer.")
 def pin(state: State, session_id: str, seq: int, remove: bool) -> None:
-    pinned = compacting.pin(state.api, naming.session(state.api, session_id), seq, removed=remove)
+    pinned = compaction_cli.pin(state.api, short_ids.session(state.api, session_id), seq, removed=remove)
     if state.out.as_json:
         state.out.json(pinned)
         return
@@ -237,7 +240,7 @@ def _tell(state: State, session: Session) -> None:
     state.out.line(f"{state.out.style(session.session_id, 'bold')}  {one_line(session.title)}".rstrip())
     facts = [
         f"in {one_line(session.workspace)}" if session.workspace else "",
-        f"used {words.ago(session.updated_ms)}",
+        f"used {formatting.ago(session.updated_ms)}",
         "put away" if session.segment_id else "archived" if session.archived else "",
         "kept" if session.kept else "",
         f"branched from {session.parent_id} at {session.parent_seq}" if session.parent_id else "",

@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from palyra.client.http import Api
-from palyra.domain.errors import InvalidInput
-from palyra.tools.skills.front_matter import check_name
-from palyra.tools.skills.manifest import Permission, ToolEntry
-from palyra.tools.skills.package import MOST_ARCHIVE
+from palyra.core.errors import InvalidInput
+from palyra.features.skills.front_matter import check_name
+from palyra.features.skills.manifest import Permission, ToolEntry
+from palyra.features.skills.package import MOST_ARCHIVE
 
 T = TypeVar("T")
 _ZIP = "application/zip"

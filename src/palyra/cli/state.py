@@ -21,7 +21,7 @@ class State:
 
     @cached_property
     def home(self) -> Path:
-        from palyra.config import home_folder
+        from palyra.serve.config import home_folder
 
         return home_folder(self.home_argument, self.env)
 

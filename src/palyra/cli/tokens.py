@@ -5,11 +5,11 @@ import time
 
 import click
 
-from palyra.cli import admin_client, words
+from palyra.cli import admin_client, formatting
 from palyra.cli.commands import command, group, verb
 from palyra.cli.safe_text import clean, one_line
 from palyra.cli.state import State
-from palyra.journal.tokens import Token
+from palyra.store.tokens import Token
 
 token = group("token", "Access tokens: list, create, revoke.", default="list")
 
@@ -21,7 +21,7 @@ def list_(state: State) -> None:
         state.out.json({"tokens": found})
         return
     rows = [
-        [each.token_id, one_line(each.name, 40), each.scope, words.when(each.created_ms), _use(each), _state(each)]
+        [each.token_id, one_line(each.name, 40), each.scope, formatting.when(each.created_ms), _use(each), _state(each)]
         for each in found
     ]
     state.out.table(["token", "name", "scope", "made", "used", "state"], rows)
@@ -39,7 +39,7 @@ def list_(state: State) -> None:
 @click.option("--workspace", metavar="FOLDER", help="The only folder of a client.  [default: the daemon's workspace]")
 @click.option("--for", "period", metavar="TIME", help="Good for this long: 12h, 30d.  [default: until it is revoked]")
 def create(state: State, name: str, scope: str, workspace: str | None, period: str | None) -> None:
-    expires_ms = int(time.time() * 1000) + words.parse_duration(period) if period else 0
+    expires_ms = int(time.time() * 1000) + formatting.parse_duration(period) if period else 0
     folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
     made = admin_client.create_token(state.api, name, scope, expires_ms, folder)
     if state.out.as_json:
@@ -69,10 +69,10 @@ def login(state: State) -> None:
 
 
 def _use(each: Token) -> str:
-    return words.ago(each.used_ms) if each.used_ms else "never"
+    return formatting.ago(each.used_ms) if each.used_ms else "never"
 
 
 def _state(each: Token) -> str:
     if each.revoked_ms:
-        return f"revoked {words.when(each.revoked_ms)}"
-    return f"until {words.when(each.expires_ms)}" if each.expires_ms else "good"
+        return f"revoked {formatting.when(each.revoked_ms)}"
+    return f"until {formatting.when(each.expires_ms)}" if each.expires_ms else "good"

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from palyra.cli import client
 from palyra.client.http import Api
-from palyra.domain.events import FileChange
-from palyra.domain.labels import Label
-from palyra.domain.verdicts import SessionRule
-from palyra.journal.aftermath import ChangedFile, Lasting, RunThen
+from palyra.core.events import FileChange
+from palyra.core.labels import Label
+from palyra.core.verdicts import SessionRule
+from palyra.features.time_travel.rows import ChangedFile, Lasting, RunThen
 
 
 class Clash(Struct, frozen=True):

@@ -7,12 +7,13 @@ import threading
 
 import click
 
-from palyra.cli import admin_client, chat, client, daemon_process, opening, words
+from palyra.cli import admin_client, client, daemon_process, formatting, open_console
+from palyra.cli.chat import command as chat_command
 from palyra.cli.commands import command
 from palyra.cli.safe_text import clean
 from palyra.cli.state import State
 from palyra.client import discovery
-from palyra.domain.errors import InvalidInput
+from palyra.core.errors import InvalidInput
 
 
 @command("up", help="Start the daemon if it is not running, and chat. Without a terminal, run the daemon in the foreground.")
@@ -34,19 +35,19 @@ def up(state: State, port: int | None, quic: bool, grpc: bool, detach: bool, wor
             return _tell_where(state)
         return _serve(state, port, quic)
     if running:
-        chat.talk(state, chat.session_for(state, workspace))
+        chat_command.talk(state, chat_command.session_for(state, workspace))
         return 0
-    chat.check_folder(discovery.folder_of(workspace), state.home)
+    chat_command.check_folder(discovery.folder_of(workspace), state.home)
     state.out.note(f"starting the daemon for {state.home}")
     process = daemon_process.start(state.home, port, quic=quic, lifeline=True)
     try:
         daemon_process.wait_ready(process, state.home, state.env)
         _notes(state)
-        opening.console(state, browser=not no_open)
+        open_console.console(state, browser=not no_open)
         state.out.note("the daemon ends with this chat; `palyra up --detach` leaves one running")
-        chat.talk(
+        chat_command.talk(
             state,
-            chat.session_for(state, workspace),
+            chat_command.session_for(state, workspace),
             farewell="the daemon ends with the chat; what is unfinished goes on when it starts again",
         )
     finally:
@@ -143,13 +144,13 @@ def status(state: State) -> None:
         ["version", found.version],
         ["address", found.url + pid],
         ["home", found.home],
-        ["up for", words.duration(found.uptime_ms)],
+        ["up for", formatting.duration(found.uptime_ms)],
         ["model", default + (f"; not healthy: {', '.join(sick)}" if sick else "")],
         ["policy", f"{found.policy.preset} ({found.policy.version})" if found.policy else ""],
         ["tools", ", ".join(found.tools)],
         ["runs working", str(found.runs_working)],
         ["watchers", str(found.watchers)],
-        ["journal", words.counted(found.entries, "entry", "entries")],
+        ["journal", formatting.counted(found.entries, "entry", "entries")],
     ]
     for name, value in rows:
         state.out.line(f"{state.out.style(f'{name:<13}', 'bold')} {clean(value)}")
@@ -157,9 +158,9 @@ def status(state: State) -> None:
         shown = f"policy problem, so the last good rules are in force: {problem.file}:{problem.line}: {problem.message}"
         state.out.line(state.out.style(clean(shown), "yellow"))
     if found.incidents:
-        shown = f"{words.counted(found.incidents, 'incident is', 'incidents are')} open: palyra incidents --open"
+        shown = f"{formatting.counted(found.incidents, 'incident is', 'incidents are')} open: palyra incidents --open"
         state.out.line(state.out.style(shown, "yellow"))
     if found.unread:
-        state.out.line(state.out.style(f"{words.counted(found.unread, 'notice', 'notices')} unread: palyra notices", "dim"))
+        state.out.line(state.out.style(f"{formatting.counted(found.unread, 'notice', 'notices')} unread: palyra notices", "dim"))
     for note in found.notes:
         state.out.line(state.out.style(clean(note), "dim"))

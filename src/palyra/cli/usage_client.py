@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from palyra.cli.client import checked
 from palyra.client.http import Api
-from palyra.domain.budgets import Limit, Terms
-from palyra.journal.usage import UsageRow
+from palyra.features.budgets.model import Limit, Terms
+from palyra.store.usage import UsageRow
 
 
 class Used(Struct, frozen=True):

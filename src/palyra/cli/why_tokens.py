@@ -3,13 +3,13 @@
 import click
 from msgspec import Struct
 
-from palyra.cli import naming, words
+from palyra.cli import formatting, short_ids
 from palyra.cli.commands import command
 from palyra.cli.safe_text import one_line
 from palyra.cli.state import State
-from palyra.cli.usage import bar
 from palyra.client.http import Api
-from palyra.journal.bills import BilledTurn
+from palyra.features.budgets.cli import bar
+from palyra.store.prompt_breakdown import BilledTurn
 
 
 class _Bill(Struct, frozen=True):
@@ -34,18 +34,18 @@ def why_tokens(state: State, run_id: str, every: bool) -> None:
         _show(state, turn)
     if len(shown) < len(turns):
         state.out.line(
-            f"\nleft out between them: {words.counted(len(turns) - len(shown), 'turn', 'turns')}; --all shows everything"
+            f"\nleft out between them: {formatting.counted(len(turns) - len(shown), 'turn', 'turns')}; --all shows everything"
         )
 
 
 def _bill(api: Api, run_id: str) -> list[BilledTurn]:
-    return api.get(f"/v1/runs/{naming.run(api, run_id)}/tokens", _Bill).turns
+    return api.get(f"/v1/runs/{short_ids.run(api, run_id)}/tokens", _Bill).turns
 
 
 def _show(state: State, turn: BilledTurn) -> None:
-    reported = f", {turn.model} counted {words.count(turn.input_tokens)}" if turn.input_tokens else ""
-    cached = f" of which {words.count(turn.cached_tokens)} were cached" if turn.cached_tokens else ""
-    state.out.line(f"turn {turn.turn}: {words.count(turn.tokens)} of {words.count(turn.budget)} tokens{reported}{cached}")
+    reported = f", {turn.model} counted {formatting.count(turn.input_tokens)}" if turn.input_tokens else ""
+    cached = f" of which {formatting.count(turn.cached_tokens)} were cached" if turn.cached_tokens else ""
+    state.out.line(f"turn {turn.turn}: {formatting.count(turn.tokens)} of {formatting.count(turn.budget)} tokens{reported}{cached}")
     most = max((part.tokens for part in turn.parts), default=0)
-    rows = [[part.source, words.count(part.tokens), bar(part.tokens, most), one_line(part.note, 60)] for part in turn.parts]
+    rows = [[part.source, formatting.count(part.tokens), bar(part.tokens, most), one_line(part.note, 60)] for part in turn.parts]
     state.out.table(["part", "tokens", "", "note"], rows, right=["tokens"])

@@ -14,8 +14,8 @@ from palyra.client.discovery import Endpoint
 from palyra.client.http import Message, check, headers_for, parse, trust, unreachable, with_query
 from palyra.client.stream import answer_of, decode, ends
 from palyra.client.sync import Answered, finder
-from palyra.domain.errors import LimitExceeded, Unavailable
-from palyra.domain.events import Entry, LiveEvent
+from palyra.core.errors import LimitExceeded, Unavailable
+from palyra.core.events import Entry, LiveEvent
 
 _ANSWER = aiohttp.ClientTimeout(total=60, connect=5)
 # The daemon sends a heartbeat every 15 seconds: three missed ones are a dead connection.

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any, Literal
 from palyra.client.calling import AsyncCalling, new_id, part, sent
 
 if TYPE_CHECKING:
-    from palyra.domain.memory import Item
-    from palyra.domain.tools import Subject
-    from palyra.journal.approvals import Approval
-    from palyra.journal.runs import RunRow
-    from palyra.journal.sessions import Session
-    from palyra.runtime.attachments import Attaching
-    from palyra.runtime.gateway import Stopped, Submitted
-    from palyra.runtime.memory import Searched
-    from palyra.runtime.rules import ShownRule
-    from palyra.runtime.transcripts import SaidPage
-    from palyra.runtime.undo import Undone
-    from palyra.transports.http.about import Status, ToolList
-    from palyra.transports.http.journal import Verified
-    from palyra.transports.http.memory import ItemPage
-    from palyra.transports.http.openai.models import ModelList
-    from palyra.transports.http.policy_tools import RuleList
-    from palyra.transports.http.runs import ApprovalPage, GrantList
-    from palyra.transports.http.schedules import ScheduleList
-    from palyra.transports.http.sessions import EntryPage, RunPage, SessionPage
-    from palyra.transports.http.usage import UsageList
+    from palyra.agent.gateway import Stopped, Submitted
+    from palyra.agent.session_rules import ShownRule
+    from palyra.api.about import Status, ToolList
+    from palyra.api.journal import Verified
+    from palyra.api.policy_tools import RuleList
+    from palyra.api.runs import ApprovalPage, GrantList
+    from palyra.api.sessions import EntryPage, RunPage, SessionPage
+    from palyra.core.tools import Subject
+    from palyra.features.budgets.http import UsageList
+    from palyra.features.memory.http import ItemPage
+    from palyra.features.memory.model import Item
+    from palyra.features.memory.service import Searched
+    from palyra.features.memory.transcripts import SaidPage
+    from palyra.features.openai_api.models import ModelList
+    from palyra.features.references.attachments import Attaching
+    from palyra.features.schedules.http import ScheduleList
+    from palyra.features.time_travel.undo import Undone
+    from palyra.store.approvals import Approval
+    from palyra.store.runs import RunRow
+    from palyra.store.sessions import Session
 
 
 class AsyncVerbs(AsyncCalling):
@@ -73,7 +73,7 @@ class AsyncVerbs(AsyncCalling):
                     "must_exist": False,
                 },
             ),
-            "palyra.journal.sessions:Session",
+            "palyra.store.sessions:Session",
         )
 
     async def list_sessions(self, *, archived: bool = False, before: str = "", limit: int = 50) -> SessionPage:
@@ -82,7 +82,7 @@ class AsyncVerbs(AsyncCalling):
             "GET",
             "/v1/sessions",
             sent({"archived": archived, "before": before, "limit": limit}, {"archived": False, "before": "", "limit": 50}),
-            "palyra.transports.http.sessions:SessionPage",
+            "palyra.api.sessions:SessionPage",
         )
 
     async def search_sessions(self, *, q: str, semantic: bool = True, limit: int = 20) -> SaidPage:
@@ -91,12 +91,12 @@ class AsyncVerbs(AsyncCalling):
             "GET",
             "/v1/sessions/search",
             sent({"q": q, "semantic": semantic, "limit": limit}, {"semantic": True, "limit": 20}),
-            "palyra.runtime.transcripts:SaidPage",
+            "palyra.features.memory.transcripts:SaidPage",
         )
 
     async def get_session(self, session_id: str) -> Session:
         """One session."""
-        return await self.call("GET", f"/v1/sessions/{part(session_id)}", None, "palyra.journal.sessions:Session")
+        return await self.call("GET", f"/v1/sessions/{part(session_id)}", None, "palyra.store.sessions:Session")
 
     async def change_session(
         self, session_id: str, *, title: str | None = None, archived: bool | None = None, kept: bool | None = None
@@ -106,12 +106,12 @@ class AsyncVerbs(AsyncCalling):
             "PATCH",
             f"/v1/sessions/{part(session_id)}",
             sent({"title": title, "archived": archived, "kept": kept}, {"title": None, "archived": None, "kept": None}),
-            "palyra.journal.sessions:Session",
+            "palyra.store.sessions:Session",
         )
 
     async def reset_session(self, session_id: str) -> Session:
         """Begin the conversation anew; the tape stays."""
-        return await self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.journal.sessions:Session")
+        return await self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.store.sessions:Session")
 
     async def branch_session(self, session_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A new session that continues from an entry of this one."""
@@ -119,7 +119,7 @@ class AsyncVerbs(AsyncCalling):
             "POST",
             f"/v1/sessions/{part(session_id)}/branch",
             sent({"at": at, "title": title}, {"at": None, "title": ""}),
-            "palyra.journal.sessions:Session",
+            "palyra.store.sessions:Session",
         )
 
     async def list_entries(self, session_id: str, *, after: int = 0, limit: int = 200) -> EntryPage:
@@ -128,7 +128,7 @@ class AsyncVerbs(AsyncCalling):
             "GET",
             f"/v1/sessions/{part(session_id)}/entries",
             sent({"after": after, "limit": limit}, {"after": 0, "limit": 200}),
-            "palyra.transports.http.sessions:EntryPage",
+            "palyra.api.sessions:EntryPage",
         )
 
     async def list_runs(self, session_id: str, *, before: str = "", limit: int = 50) -> RunPage:
@@ -137,7 +137,7 @@ class AsyncVerbs(AsyncCalling):
             "GET",
             f"/v1/sessions/{part(session_id)}/runs",
             sent({"before": before, "limit": limit}, {"before": "", "limit": 50}),
-            "palyra.transports.http.sessions:RunPage",
+            "palyra.api.sessions:RunPage",
         )
 
     async def submit(
@@ -166,7 +166,7 @@ class AsyncVerbs(AsyncCalling):
                 },
                 {"run_id": "", "mode": "followup", "model": "", "attended": True, "attachments": ()},
             ),
-            "palyra.runtime.gateway:Submitted",
+            "palyra.agent.gateway:Submitted",
         )
 
     async def undo(
@@ -180,34 +180,32 @@ class AsyncVerbs(AsyncCalling):
                 {"call_id": call_id, "run_id": run_id, "dry_run": dry_run, "force": force},
                 {"call_id": "", "run_id": "", "dry_run": False, "force": False},
             ),
-            "palyra.runtime.undo:Undone",
+            "palyra.features.time_travel.undo:Undone",
         )
 
     async def add_rule(self, session_id: str, *, words: str) -> ShownRule:
         """Lay a rule down, in plain words."""
         return await self.call(
-            "POST", f"/v1/sessions/{part(session_id)}/rules", sent({"words": words}, {}), "palyra.runtime.rules:ShownRule"
+            "POST", f"/v1/sessions/{part(session_id)}/rules", sent({"words": words}, {}), "palyra.agent.session_rules:ShownRule"
         )
 
     async def list_rules(self, session_id: str) -> RuleList:
         """The rules of a session."""
-        return await self.call(
-            "GET", f"/v1/sessions/{part(session_id)}/rules", None, "palyra.transports.http.policy_tools:RuleList"
-        )
+        return await self.call("GET", f"/v1/sessions/{part(session_id)}/rules", None, "palyra.api.policy_tools:RuleList")
 
     async def get_run(self, run_id: str) -> RunRow:
         """One run."""
-        return await self.call("GET", f"/v1/runs/{part(run_id)}", None, "palyra.journal.runs:RunRow")
+        return await self.call("GET", f"/v1/runs/{part(run_id)}", None, "palyra.store.runs:RunRow")
 
     async def cancel(self, run_id: str, *, reason: str = "") -> RunRow:
         """End a run, in whatever state it is."""
         return await self.call(
-            "POST", f"/v1/runs/{part(run_id)}/cancel", sent({"reason": reason}, {"reason": ""}), "palyra.journal.runs:RunRow"
+            "POST", f"/v1/runs/{part(run_id)}/cancel", sent({"reason": reason}, {"reason": ""}), "palyra.store.runs:RunRow"
         )
 
     async def stop(self) -> Stopped:
         """STOP: end everything that runs or waits."""
-        return await self.call("POST", "/v1/stop", {}, "palyra.runtime.gateway:Stopped")
+        return await self.call("POST", "/v1/stop", {}, "palyra.agent.gateway:Stopped")
 
     async def list_approvals(
         self, *, pending: Literal["any", "false", "true"] = "true", before: str = "", limit: int = 100
@@ -217,12 +215,12 @@ class AsyncVerbs(AsyncCalling):
             "GET",
             "/v1/approvals",
             sent({"pending": pending, "before": before, "limit": limit}, {"pending": "true", "before": "", "limit": 100}),
-            "palyra.transports.http.runs:ApprovalPage",
+            "palyra.api.runs:ApprovalPage",
         )
 
     async def get_approval(self, approval_id: str) -> Approval:
         """One approval."""
-        return await self.call("GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.journal.approvals:Approval")
+        return await self.call("GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.store.approvals:Approval")
 
     async def answer(
         self,
@@ -252,12 +250,12 @@ class AsyncVerbs(AsyncCalling):
                 },
                 {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": "", "seen": ""},
             ),
-            "palyra.journal.approvals:Approval",
+            "palyra.store.approvals:Approval",
         )
 
     async def list_grants(self) -> GrantList:
         """What was allowed more widely than once."""
-        return await self.call("GET", "/v1/grants", None, "palyra.transports.http.runs:GrantList")
+        return await self.call("GET", "/v1/grants", None, "palyra.api.runs:GrantList")
 
     async def remove_grant(self, approval_id: str) -> None:
         """Take such a permission back."""
@@ -275,7 +273,7 @@ class AsyncVerbs(AsyncCalling):
             "GET",
             "/v1/memory",
             sent({"state": state, "before": before, "limit": limit}, {"state": "active", "before": "", "limit": 100}),
-            "palyra.transports.http.memory:ItemPage",
+            "palyra.features.memory.http:ItemPage",
         )
 
     async def add_memory(
@@ -324,7 +322,7 @@ class AsyncVerbs(AsyncCalling):
                     "session_id": "",
                 },
             ),
-            "palyra.domain.memory:Item",
+            "palyra.features.memory.model:Item",
         )
 
     async def search_memory(self, *, text: str, session_id: str = "", limit: int = 10) -> Searched:
@@ -333,12 +331,12 @@ class AsyncVerbs(AsyncCalling):
             "GET",
             "/v1/memory/search",
             sent({"text": text, "session_id": session_id, "limit": limit}, {"session_id": "", "limit": 10}),
-            "palyra.runtime.memory:Searched",
+            "palyra.features.memory.service:Searched",
         )
 
     async def list_schedules(self) -> ScheduleList:
         """Schedules, with their next times and what they may cost."""
-        return await self.call("GET", "/v1/schedules", None, "palyra.transports.http.schedules:ScheduleList")
+        return await self.call("GET", "/v1/schedules", None, "palyra.features.schedules.http:ScheduleList")
 
     async def usage(
         self,
@@ -378,21 +376,21 @@ class AsyncVerbs(AsyncCalling):
                     "limit": 100,
                 },
             ),
-            "palyra.transports.http.usage:UsageList",
+            "palyra.features.budgets.http:UsageList",
         )
 
     async def list_models(self) -> ModelList:
         """Models that can be asked for."""
-        return await self.call("GET", "/v1/models", None, "palyra.transports.http.openai.models:ModelList")
+        return await self.call("GET", "/v1/models", None, "palyra.features.openai_api.models:ModelList")
 
     async def list_tools(self) -> ToolList:
         """Tools the agent has."""
-        return await self.call("GET", "/v1/tools", None, "palyra.transports.http.about:ToolList")
+        return await self.call("GET", "/v1/tools", None, "palyra.api.about:ToolList")
 
     async def status(self) -> Status:
         """What the daemon is and does."""
-        return await self.call("GET", "/v1/status", None, "palyra.transports.http.about:Status")
+        return await self.call("GET", "/v1/status", None, "palyra.api.about:Status")
 
     async def verify_journal(self) -> Verified:
         """Check every entry; names the first bad one."""
-        return await self.call("GET", "/v1/journal/verify", None, "palyra.transports.http.journal:Verified")
+        return await self.call("GET", "/v1/journal/verify", None, "palyra.api.journal:Verified")

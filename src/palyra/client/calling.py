@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from palyra.client.http import decoded, with_query
-from palyra.domain import ids
+from palyra.core import ids
 
 
 class Calling(Protocol):

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import ConfigInvalid, Unauthenticated, Unavailable
+from palyra.core.errors import ConfigInvalid, Unauthenticated, Unavailable
 
 DAEMON = "daemon.json"
 TOKEN = "owner.token"

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from palyra.client.discovery import Endpoint, Unreachable
-from palyra.domain import errors
-from palyra.domain.errors import PalyraError
+from palyra.core import errors
+from palyra.core.errors import PalyraError
 
 T = TypeVar("T")
 _BROKEN = (OSError, http.client.HTTPException)

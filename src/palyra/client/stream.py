@@ -3,9 +3,9 @@
 import msgspec
 
 from palyra.client.http import Link, Message
-from palyra.domain import events
-from palyra.domain.errors import Conflict, Unavailable
-from palyra.domain.events import AnyEvent, Entry, LiveEvent, RunCancelled, RunCompleted, RunFailed
+from palyra.core import events
+from palyra.core.errors import Conflict, Unavailable
+from palyra.core.events import AnyEvent, Entry, LiveEvent, RunCancelled, RunCompleted, RunFailed
 
 _entry = msgspec.json.Decoder(Entry)
 _live: msgspec.json.Decoder[LiveEvent] = msgspec.json.Decoder(LiveEvent)

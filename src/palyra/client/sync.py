@@ -13,7 +13,7 @@ from palyra.client.discovery import Endpoint, discover
 from palyra.client.http import Api, Stopped, with_query
 from palyra.client.stream import answer_of, decode, ends
 from palyra.client.verbs import Verbs
-from palyra.domain.events import Entry, LiveEvent
+from palyra.core.events import Entry, LiveEvent
 
 _PATIENCE_S = 60.0
 

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any, Literal
 from palyra.client.calling import Calling, new_id, part, sent
 
 if TYPE_CHECKING:
-    from palyra.domain.memory import Item
-    from palyra.domain.tools import Subject
-    from palyra.journal.approvals import Approval
-    from palyra.journal.runs import RunRow
-    from palyra.journal.sessions import Session
-    from palyra.runtime.attachments import Attaching
-    from palyra.runtime.gateway import Stopped, Submitted
-    from palyra.runtime.memory import Searched
-    from palyra.runtime.rules import ShownRule
-    from palyra.runtime.transcripts import SaidPage
-    from palyra.runtime.undo import Undone
-    from palyra.transports.http.about import Status, ToolList
-    from palyra.transports.http.journal import Verified
-    from palyra.transports.http.memory import ItemPage
-    from palyra.transports.http.openai.models import ModelList
-    from palyra.transports.http.policy_tools import RuleList
-    from palyra.transports.http.runs import ApprovalPage, GrantList
-    from palyra.transports.http.schedules import ScheduleList
-    from palyra.transports.http.sessions import EntryPage, RunPage, SessionPage
-    from palyra.transports.http.usage import UsageList
+    from palyra.agent.gateway import Stopped, Submitted
+    from palyra.agent.session_rules import ShownRule
+    from palyra.api.about import Status, ToolList
+    from palyra.api.journal import Verified
+    from palyra.api.policy_tools import RuleList
+    from palyra.api.runs import ApprovalPage, GrantList
+    from palyra.api.sessions import EntryPage, RunPage, SessionPage
+    from palyra.core.tools import Subject
+    from palyra.features.budgets.http import UsageList
+    from palyra.features.memory.http import ItemPage
+    from palyra.features.memory.model import Item
+    from palyra.features.memory.service import Searched
+    from palyra.features.memory.transcripts import SaidPage
+    from palyra.features.openai_api.models import ModelList
+    from palyra.features.references.attachments import Attaching
+    from palyra.features.schedules.http import ScheduleList
+    from palyra.features.time_travel.undo import Undone
+    from palyra.store.approvals import Approval
+    from palyra.store.runs import RunRow
+    from palyra.store.sessions import Session
 
 
 class Verbs(Calling):
@@ -73,7 +73,7 @@ class Verbs(Calling):
                     "must_exist": False,
                 },
             ),
-            "palyra.journal.sessions:Session",
+            "palyra.store.sessions:Session",
         )
 
     def list_sessions(self, *, archived: bool = False, before: str = "", limit: int = 50) -> SessionPage:
@@ -82,7 +82,7 @@ class Verbs(Calling):
             "GET",
             "/v1/sessions",
             sent({"archived": archived, "before": before, "limit": limit}, {"archived": False, "before": "", "limit": 50}),
-            "palyra.transports.http.sessions:SessionPage",
+            "palyra.api.sessions:SessionPage",
         )
 
     def search_sessions(self, *, q: str, semantic: bool = True, limit: int = 20) -> SaidPage:
@@ -91,12 +91,12 @@ class Verbs(Calling):
             "GET",
             "/v1/sessions/search",
             sent({"q": q, "semantic": semantic, "limit": limit}, {"semantic": True, "limit": 20}),
-            "palyra.runtime.transcripts:SaidPage",
+            "palyra.features.memory.transcripts:SaidPage",
         )
 
     def get_session(self, session_id: str) -> Session:
         """One session."""
-        return self.call("GET", f"/v1/sessions/{part(session_id)}", None, "palyra.journal.sessions:Session")
+        return self.call("GET", f"/v1/sessions/{part(session_id)}", None, "palyra.store.sessions:Session")
 
     def change_session(
         self, session_id: str, *, title: str | None = None, archived: bool | None = None, kept: bool | None = None
@@ -106,12 +106,12 @@ class Verbs(Calling):
             "PATCH",
             f"/v1/sessions/{part(session_id)}",
             sent({"title": title, "archived": archived, "kept": kept}, {"title": None, "archived": None, "kept": None}),
-            "palyra.journal.sessions:Session",
+            "palyra.store.sessions:Session",
         )
 
     def reset_session(self, session_id: str) -> Session:
         """Begin the conversation anew; the tape stays."""
-        return self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.journal.sessions:Session")
+        return self.call("POST", f"/v1/sessions/{part(session_id)}/reset", {}, "palyra.store.sessions:Session")
 
     def branch_session(self, session_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A new session that continues from an entry of this one."""
@@ -119,7 +119,7 @@ class Verbs(Calling):
             "POST",
             f"/v1/sessions/{part(session_id)}/branch",
             sent({"at": at, "title": title}, {"at": None, "title": ""}),
-            "palyra.journal.sessions:Session",
+            "palyra.store.sessions:Session",
         )
 
     def list_entries(self, session_id: str, *, after: int = 0, limit: int = 200) -> EntryPage:
@@ -128,7 +128,7 @@ class Verbs(Calling):
             "GET",
             f"/v1/sessions/{part(session_id)}/entries",
             sent({"after": after, "limit": limit}, {"after": 0, "limit": 200}),
-            "palyra.transports.http.sessions:EntryPage",
+            "palyra.api.sessions:EntryPage",
         )
 
     def list_runs(self, session_id: str, *, before: str = "", limit: int = 50) -> RunPage:
@@ -137,7 +137,7 @@ class Verbs(Calling):
             "GET",
             f"/v1/sessions/{part(session_id)}/runs",
             sent({"before": before, "limit": limit}, {"before": "", "limit": 50}),
-            "palyra.transports.http.sessions:RunPage",
+            "palyra.api.sessions:RunPage",
         )
 
     def submit(
@@ -166,7 +166,7 @@ class Verbs(Calling):
                 },
                 {"run_id": "", "mode": "followup", "model": "", "attended": True, "attachments": ()},
             ),
-            "palyra.runtime.gateway:Submitted",
+            "palyra.agent.gateway:Submitted",
         )
 
     def undo(self, session_id: str, *, call_id: str = "", run_id: str = "", dry_run: bool = False, force: bool = False) -> Undone:
@@ -178,32 +178,32 @@ class Verbs(Calling):
                 {"call_id": call_id, "run_id": run_id, "dry_run": dry_run, "force": force},
                 {"call_id": "", "run_id": "", "dry_run": False, "force": False},
             ),
-            "palyra.runtime.undo:Undone",
+            "palyra.features.time_travel.undo:Undone",
         )
 
     def add_rule(self, session_id: str, *, words: str) -> ShownRule:
         """Lay a rule down, in plain words."""
         return self.call(
-            "POST", f"/v1/sessions/{part(session_id)}/rules", sent({"words": words}, {}), "palyra.runtime.rules:ShownRule"
+            "POST", f"/v1/sessions/{part(session_id)}/rules", sent({"words": words}, {}), "palyra.agent.session_rules:ShownRule"
         )
 
     def list_rules(self, session_id: str) -> RuleList:
         """The rules of a session."""
-        return self.call("GET", f"/v1/sessions/{part(session_id)}/rules", None, "palyra.transports.http.policy_tools:RuleList")
+        return self.call("GET", f"/v1/sessions/{part(session_id)}/rules", None, "palyra.api.policy_tools:RuleList")
 
     def get_run(self, run_id: str) -> RunRow:
         """One run."""
-        return self.call("GET", f"/v1/runs/{part(run_id)}", None, "palyra.journal.runs:RunRow")
+        return self.call("GET", f"/v1/runs/{part(run_id)}", None, "palyra.store.runs:RunRow")
 
     def cancel(self, run_id: str, *, reason: str = "") -> RunRow:
         """End a run, in whatever state it is."""
         return self.call(
-            "POST", f"/v1/runs/{part(run_id)}/cancel", sent({"reason": reason}, {"reason": ""}), "palyra.journal.runs:RunRow"
+            "POST", f"/v1/runs/{part(run_id)}/cancel", sent({"reason": reason}, {"reason": ""}), "palyra.store.runs:RunRow"
         )
 
     def stop(self) -> Stopped:
         """STOP: end everything that runs or waits."""
-        return self.call("POST", "/v1/stop", {}, "palyra.runtime.gateway:Stopped")
+        return self.call("POST", "/v1/stop", {}, "palyra.agent.gateway:Stopped")
 
     def list_approvals(
         self, *, pending: Literal["any", "false", "true"] = "true", before: str = "", limit: int = 100
@@ -213,12 +213,12 @@ class Verbs(Calling):
             "GET",
             "/v1/approvals",
             sent({"pending": pending, "before": before, "limit": limit}, {"pending": "true", "before": "", "limit": 100}),
-            "palyra.transports.http.runs:ApprovalPage",
+            "palyra.api.runs:ApprovalPage",
         )
 
     def get_approval(self, approval_id: str) -> Approval:
         """One approval."""
-        return self.call("GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.journal.approvals:Approval")
+        return self.call("GET", f"/v1/approvals/{part(approval_id)}", None, "palyra.store.approvals:Approval")
 
     def answer(
         self,
@@ -248,12 +248,12 @@ class Verbs(Calling):
                 },
                 {"scope": "once", "subject": None, "for_ms": 0, "arguments": None, "reason": "", "seen": ""},
             ),
-            "palyra.journal.approvals:Approval",
+            "palyra.store.approvals:Approval",
         )
 
     def list_grants(self) -> GrantList:
         """What was allowed more widely than once."""
-        return self.call("GET", "/v1/grants", None, "palyra.transports.http.runs:GrantList")
+        return self.call("GET", "/v1/grants", None, "palyra.api.runs:GrantList")
 
     def remove_grant(self, approval_id: str) -> None:
         """Take such a permission back."""
@@ -271,7 +271,7 @@ class Verbs(Calling):
             "GET",
             "/v1/memory",
             sent({"state": state, "before": before, "limit": limit}, {"state": "active", "before": "", "limit": 100}),
-            "palyra.transports.http.memory:ItemPage",
+            "palyra.features.memory.http:ItemPage",
         )
 
     def add_memory(
@@ -320,7 +320,7 @@ class Verbs(Calling):
                     "session_id": "",
                 },
             ),
-            "palyra.domain.memory:Item",
+            "palyra.features.memory.model:Item",
         )
 
     def search_memory(self, *, text: str, session_id: str = "", limit: int = 10) -> Searched:
@@ -329,12 +329,12 @@ class Verbs(Calling):
             "GET",
             "/v1/memory/search",
             sent({"text": text, "session_id": session_id, "limit": limit}, {"session_id": "", "limit": 10}),
-            "palyra.runtime.memory:Searched",
+            "palyra.features.memory.service:Searched",
         )
 
     def list_schedules(self) -> ScheduleList:
         """Schedules, with their next times and what they may cost."""
-        return self.call("GET", "/v1/schedules", None, "palyra.transports.http.schedules:ScheduleList")
+        return self.call("GET", "/v1/schedules", None, "palyra.features.schedules.http:ScheduleList")
 
     def usage(
         self,
@@ -374,21 +374,21 @@ class Verbs(Calling):
                     "limit": 100,
                 },
             ),
-            "palyra.transports.http.usage:UsageList",
+            "palyra.features.budgets.http:UsageList",
         )
 
     def list_models(self) -> ModelList:
         """Models that can be asked for."""
-        return self.call("GET", "/v1/models", None, "palyra.transports.http.openai.models:ModelList")
+        return self.call("GET", "/v1/models", None, "palyra.features.openai_api.models:ModelList")
 
     def list_tools(self) -> ToolList:
         """Tools the agent has."""
-        return self.call("GET", "/v1/tools", None, "palyra.transports.http.about:ToolList")
+        return self.call("GET", "/v1/tools", None, "palyra.api.about:ToolList")
 
     def status(self) -> Status:
         """What the daemon is and does."""
-        return self.call("GET", "/v1/status", None, "palyra.transports.http.about:Status")
+        return self.call("GET", "/v1/status", None, "palyra.api.about:Status")
 
     def verify_journal(self) -> Verified:
         """Check every entry; names the first bad one."""
-        return self.call("GET", "/v1/journal/verify", None, "palyra.transports.http.journal:Verified")
+        return self.call("GET", "/v1/journal/verify", None, "palyra.api.journal:Verified")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from palyra.domain.messages import (
+from palyra.core.messages import (
     ANY_CALL,
     NO_CALL,
     AssistantMessage,
@@ -20,19 +20,19 @@ from palyra.domain.messages import (
     ToolSchema,
     UserMessage,
 )
-from palyra.models import wire
+from palyra.models import wire_format
 from palyra.models.anthropic_stream import MessagesParser
-from palyra.models.exchange import Adapting
 from palyra.models.http import Endpoint, HttpClient
-from palyra.models.speaking import Speaking
-from palyra.models.wire import CallIds, ToolNames
+from palyra.models.http_provider import Speaking
+from palyra.models.request import Adapting
+from palyra.models.wire_format import CallIds, ToolNames
 
 DIALECT: Final = "anthropic"
 _VERSION: Final = "2023-06-01"
 # The dialect insists on a limit; this one every current model takes.
 DEFAULT_MAX_TOKENS: Final = 8192
 _OPTIONAL: Final = {
-    "images": wire.NO_VISION,
+    "images": wire_format.NO_VISION,
     "cache_control": ("cache_control",),
     "temperature": ("temperature",),
     # Before `native`: a model that thinks refuses to be told what to call, and says so.
@@ -56,7 +56,7 @@ class AnthropicMessages(Speaking):
 
     @staticmethod
     def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
-        return {"name": name, "description": tool.description, "input_schema": wire.schema_of(tool)}
+        return {"name": name, "description": tool.description, "input_schema": wire_format.schema_of(tool)}
 
     def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         cached = {} if "cache_control" in without else {"cache_control": _CACHED}
@@ -73,7 +73,7 @@ class AnthropicMessages(Speaking):
         if request.instructions.strip():
             body["system"] = [{"type": "text", "text": request.instructions} | cached]
         if request.json_mode:
-            body["system"] = [*body.get("system", []), {"type": "text", "text": wire.JSON_SENTENCE}]
+            body["system"] = [*body.get("system", []), {"type": "text", "text": wire_format.JSON_SENTENCE}]
         if request.tools:
             body["tools"] = tools
             if not request.instructions.strip():
@@ -88,7 +88,7 @@ class AnthropicMessages(Speaking):
     def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         """Roles alternate, and the results of one turn's calls are together, before anything else the user says."""
         if "images" in without:
-            request = wire.without_images(request)
+            request = wire_format.without_images(request)
         ids = CallIds()
         messages: list[dict[str, Any]] = []
         for message in request.messages:
@@ -98,7 +98,7 @@ class AnthropicMessages(Speaking):
                 case ToolMessage():
                     role, blocks = "user", [_result(message, ids)]
                 case AssistantMessage():
-                    items = [] if "native" in without else wire.native_items(message, self._dialect)
+                    items = [] if "native" in without else wire_format.native_items(message, self._dialect)
                     role, blocks = "assistant", _turn(message, items, names, ids)
             if not blocks:
                 continue
@@ -128,7 +128,7 @@ def _blocks(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
 
 
 def _image(image: Image) -> dict[str, Any]:
-    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": wire.base64_of(image)}}
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": wire_format.base64_of(image)}}
 
 
 def _result(message: ToolMessage, ids: CallIds) -> dict[str, Any]:
@@ -147,8 +147,8 @@ def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: Ca
             "type": "tool_use",
             "id": ids.of_call(call),
             "name": names.to_wire(call.name),
-            "input": wire.arguments_object(call.arguments),
+            "input": wire_format.arguments_object(call.arguments),
         }
         for call in message.calls
     ]
-    return wire.in_order(items, message.text, lambda text: _blocks((Text(text),)), calls)
+    return wire_format.in_order(items, message.text, lambda text: _blocks((Text(text),)), calls)

@@ -5,11 +5,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.messages import Emit, ModelCall, Reply, StopReason, Usage
-from palyra.models import exchange, failures, wire
+from palyra.core.messages import Emit, ModelCall, Reply, StopReason, Usage
+from palyra.models import failures, request, wire_format
 from palyra.models.http import Endpoint
-from palyra.models.usage import anthropic_usage
-from palyra.models.wire import ToolNames
+from palyra.models.usage_report import anthropic_usage
+from palyra.models.wire_format import ToolNames
 
 
 class _Delta(Struct):
@@ -85,7 +85,7 @@ class MessagesParser:
         self.complete = False
 
     def event(self, data: bytes) -> bool:
-        event = exchange.decode(_decoder, _Event, data)
+        event = request.decode(_decoder, _Event, data)
         if event is None:
             return False
         kind = event.type
@@ -117,7 +117,7 @@ class MessagesParser:
         return False
 
     def whole(self, body: bytes) -> None:
-        message = exchange.decode(_messages, _Message, body)
+        message = request.decode(_messages, _Message, body)
         if message is None or message.error is not None or message.type == "error":
             raise failures.of_event(self._endpoint, message and message.error)
         if message.content is None:
@@ -179,7 +179,7 @@ class MessagesParser:
             stop = "tool_calls"
         # A call without arguments is complete, unless the reply was cut off before they could come.
         empty = "" if stop in ("length", "content_filter") else "{}"
-        ids = wire.unique_ids([_string(block.start, "id") for block in tool_uses])
+        ids = wire_format.unique_ids([_string(block.start, "id") for block in tool_uses])
         calls = tuple(
             ModelCall(id=id, name=self._names.to_ours(_string(block.start, "name")), arguments=block.arguments() or empty)
             for id, block in zip(ids, tool_uses, strict=True)
@@ -191,7 +191,7 @@ class MessagesParser:
             stop=stop,
             usage=anthropic_usage(self._usage),
             model=self._model,
-            native=wire.native_of(self._dialect, [item for block in self._blocks if (item := _record(block))]),
+            native=wire_format.native_of(self._dialect, [item for block in self._blocks if (item := _record(block))]),
         )
 
 

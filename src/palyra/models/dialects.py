@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final, Literal
 
-from palyra.domain.ports import ModelProvider
+from palyra.core.ports import ModelProvider
 from palyra.models.anthropic import AnthropicMessages
 from palyra.models.http import Endpoint, HttpClient
 from palyra.models.openai_chat import OpenAIChat

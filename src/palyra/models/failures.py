@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from palyra.domain.messages import FailureClass, ModelFailure
+from palyra.core.messages import FailureClass, ModelFailure
 from palyra.models.http import Endpoint
 
 _DETAIL_LENGTH: Final = 240

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from palyra.domain.messages import ModelFailure
+from palyra.core.messages import ModelFailure
 
 if TYPE_CHECKING:
     import aiohttp

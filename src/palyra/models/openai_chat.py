@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from palyra.domain.messages import (
+from palyra.core.messages import (
     ANY_CALL,
     NO_CALL,
     AssistantMessage,
@@ -20,23 +20,23 @@ from palyra.domain.messages import (
     ToolSchema,
     UserMessage,
 )
-from palyra.models import wire
-from palyra.models.exchange import Adapting
+from palyra.models import wire_format
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http_provider import OPENAI_HOST, Speaking, bearer, takes_cache_key
 from palyra.models.openai_chat_stream import ChatParser
-from palyra.models.speaking import OPENAI_HOST, Speaking, bearer, takes_cache_key
-from palyra.models.wire import CallIds, ToolNames
+from palyra.models.request import Adapting
+from palyra.models.wire_format import CallIds, ToolNames
 
 DIALECT: Final = "openai-chat"
 _OPTIONAL: Final = {
-    "images": wire.NO_VISION,
+    "images": wire_format.NO_VISION,
     "stream_options": ("stream_options", "include_usage"),
     # The old name of max_completion_tokens: a refusal names the new one.
     "max_tokens": ("max_completion_tokens",),
     "temperature": ("temperature",),
     "prompt_cache_key": ("prompt_cache_key",),
-    "json_schema": wire.NO_FORM,
-    "response_format": wire.NO_FORM,
+    "json_schema": wire_format.NO_FORM,
+    "response_format": wire_format.NO_FORM,
     "tool_choice": ("tool_choice", "tool choice"),
     "native": ("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "'reasoning'", '"reasoning"'),
 }
@@ -56,7 +56,7 @@ class OpenAIChat(Speaking):
     def _tool(tool: ToolSchema, name: str) -> dict[str, Any]:
         return {
             "type": "function",
-            "function": {"name": name, "description": tool.description, "parameters": wire.schema_of(tool)},
+            "function": {"name": name, "description": tool.description, "parameters": wire_format.schema_of(tool)},
         }
 
     def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class OpenAIChat(Speaking):
         return body | dict(self._endpoint.extra_body)
 
     def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
-        if "response_format" in without or not wire.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
+        if "response_format" in without or not wire_format.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
             return None
         if request.json_schema is not None and "json_schema" not in without:
             return {"type": "json_schema", "json_schema": msgspec.to_builtins(request.json_schema)}
@@ -86,10 +86,10 @@ class OpenAIChat(Speaking):
 
     def _messages(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         if "images" in without:
-            request = wire.without_images(request)
-        ids = CallIds(wire.MISTRAL_ID if "mistral" in self._endpoint.host else wire.LEGAL_ID)
+            request = wire_format.without_images(request)
+        ids = CallIds(wire_format.MISTRAL_ID if "mistral" in self._endpoint.host else wire_format.LEGAL_ID)
         messages: list[dict[str, Any]] = []
-        instructions = wire.instructions_of(request)
+        instructions = wire_format.instructions_of(request)
         if instructions:
             messages.append({"role": "system", "content": instructions})
         # What waits to be said by the user: merged, because chat templates insist that the roles alternate.
@@ -99,7 +99,9 @@ class OpenAIChat(Speaking):
                 case UserMessage(parts=parts):
                     said.extend(parts)
                 case ToolMessage():
-                    messages.append({"role": "tool", "tool_call_id": ids.of_result(message), "content": wire.result_text(message)})
+                    messages.append(
+                        {"role": "tool", "tool_call_id": ids.of_result(message), "content": wire_format.result_text(message)}
+                    )
                     if message.images:
                         # A tool message holds text only, so its images follow once all results have been given.
                         said.extend((Text(f"Images from {names.to_wire(message.name)}:"), *message.images))
@@ -124,7 +126,7 @@ class OpenAIChat(Speaking):
                 {
                     "id": ids.of_call(call),
                     "type": "function",
-                    "function": {"name": names.to_wire(call.name), "arguments": wire.arguments_text(call.arguments)},
+                    "function": {"name": names.to_wire(call.name), "arguments": wire_format.arguments_text(call.arguments)},
                 }
                 | ({"extra_content": extra[str(at)]} if str(at) in extra else {})
                 for at, call in enumerate(message.calls)
@@ -167,4 +169,4 @@ def _part(part: Part) -> dict[str, Any]:
         case Text(text=text):
             return {"type": "text", "text": text}
         case Image():
-            return {"type": "image_url", "image_url": {"url": wire.data_url(part)}}
+            return {"type": "image_url", "image_url": {"url": wire_format.data_url(part)}}

@@ -5,11 +5,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.messages import Emit, ModelCall, Native, Reply, StopReason, Usage
-from palyra.models import exchange, failures, wire
+from palyra.core.messages import Emit, ModelCall, Native, Reply, StopReason, Usage
+from palyra.models import failures, request, wire_format
 from palyra.models.http import Endpoint
-from palyra.models.usage import chat_usage
-from palyra.models.wire import ToolNames
+from palyra.models.usage_report import chat_usage
+from palyra.models.wire_format import ToolNames
 
 
 class _Function(Struct, gc=False):
@@ -133,7 +133,7 @@ class ChatParser:
         self.complete = False
 
     def event(self, data: bytes) -> bool:
-        chunk = exchange.decode(_decoder, _Chunk, data)
+        chunk = request.decode(_decoder, _Chunk, data)
         if chunk is None:
             if data.strip() != b"[DONE]":
                 return False
@@ -143,7 +143,7 @@ class ChatParser:
         return False
 
     def whole(self, body: bytes) -> None:
-        chunk = exchange.decode(_decoder, _Chunk, body)
+        chunk = request.decode(_decoder, _Chunk, body)
         if chunk is None or not chunk.choices:
             self._chunk(chunk or _Chunk())
             raise failures.broken(self._endpoint, "no choices")
@@ -298,7 +298,7 @@ class ChatParser:
         stop = _STOPS.get(self._finish, "end")
         if slots and stop == "end":
             stop = "tool_calls"
-        ids = wire.unique_ids([slot.id for slot in slots])
+        ids = wire_format.unique_ids([slot.id for slot in slots])
         # A call without arguments is complete, unless the reply was cut off before they could come.
         empty = "" if stop in ("length", "content_filter") else "{}"
         calls = tuple(

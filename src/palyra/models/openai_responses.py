@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from palyra.domain.messages import (
+from palyra.core.messages import (
     ANY_CALL,
     NO_CALL,
     AssistantMessage,
@@ -19,23 +19,23 @@ from palyra.domain.messages import (
     ToolSchema,
     UserMessage,
 )
-from palyra.models import wire
-from palyra.models.exchange import Adapting
+from palyra.models import wire_format
 from palyra.models.http import Endpoint, HttpClient
+from palyra.models.http_provider import OPENAI_HOST, Speaking, bearer, takes_cache_key
 from palyra.models.openai_responses_stream import ResponsesParser
-from palyra.models.speaking import OPENAI_HOST, Speaking, bearer, takes_cache_key
-from palyra.models.wire import CallIds, ToolNames
+from palyra.models.request import Adapting
+from palyra.models.wire_format import CallIds, ToolNames
 
 DIALECT: Final = "openai-responses"
 _OPTIONAL: Final = {
-    "images": wire.NO_VISION,
+    "images": wire_format.NO_VISION,
     # Models that do not reason refuse to encrypt their reasoning.
     "include": ("encrypted content", "include"),
     "temperature": ("temperature",),
     "prompt_cache_key": ("prompt_cache_key",),
     "store": ("store",),
-    "json_schema": wire.NO_FORM,
-    "format": wire.NO_FORM,
+    "json_schema": wire_format.NO_FORM,
+    "format": wire_format.NO_FORM,
     "tool_choice": ("tool_choice", "tool choice"),
     "native": ("encrypted_content", "encrypted content", "reasoning"),
 }
@@ -56,14 +56,14 @@ class OpenAIResponses(Speaking):
             "type": "function",
             "name": name,
             "description": tool.description,
-            "parameters": wire.schema_of(tool),
+            "parameters": wire_format.schema_of(tool),
             # The dialect is strict unless told otherwise, and strict refuses most schemas.
             "strict": False,
         }
 
     def _body(self, request: ModelRequest, names: ToolNames, tools: msgspec.Raw, without: frozenset[str]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": request.model, "input": self._input(request, names, without), "stream": True}
-        instructions = wire.instructions_of(request)
+        instructions = wire_format.instructions_of(request)
         if instructions:
             body["instructions"] = instructions
         if "store" not in without:
@@ -85,7 +85,7 @@ class OpenAIResponses(Speaking):
         return body | dict(self._endpoint.extra_body)
 
     def _form(self, request: ModelRequest, without: frozenset[str]) -> dict[str, Any] | None:
-        if "format" in without or not wire.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
+        if "format" in without or not wire_format.can_force_form(request, beside_tools=self._endpoint.host == OPENAI_HOST):
             return None
         if request.json_schema is not None and "json_schema" not in without:
             return {"type": "json_schema", **msgspec.to_builtins(request.json_schema)}
@@ -93,7 +93,7 @@ class OpenAIResponses(Speaking):
 
     def _input(self, request: ModelRequest, names: ToolNames, without: frozenset[str]) -> list[dict[str, Any]]:
         if "images" in without:
-            request = wire.without_images(request)
+            request = wire_format.without_images(request)
         ids = CallIds()
         items: list[dict[str, Any]] = []
         for message in request.messages:
@@ -103,7 +103,7 @@ class OpenAIResponses(Speaking):
                 case ToolMessage():
                     items.append(_output(message, ids))
                 case AssistantMessage():
-                    native = [] if "native" in without else wire.native_items(message, self._dialect)
+                    native = [] if "native" in without else wire_format.native_items(message, self._dialect)
                     items.extend(_turn(message, native, names, ids))
         return items
 
@@ -125,11 +125,11 @@ def _content(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
 
 
 def _image(image: Image) -> dict[str, Any]:
-    return {"type": "input_image", "image_url": wire.data_url(image), "detail": "auto"}
+    return {"type": "input_image", "image_url": wire_format.data_url(image), "detail": "auto"}
 
 
 def _output(message: ToolMessage, ids: CallIds) -> dict[str, Any]:
-    text = wire.result_text(message)
+    text = wire_format.result_text(message)
     output: Any = text
     if message.images:
         output = [{"type": "input_text", "text": text}, *(_image(image) for image in message.images)]
@@ -143,11 +143,11 @@ def _turn(message: AssistantMessage, items: list[Any], names: ToolNames, ids: Ca
             "type": "function_call",
             "call_id": ids.of_call(call),
             "name": names.to_wire(call.name),
-            "arguments": wire.arguments_text(call.arguments),
+            "arguments": wire_format.arguments_text(call.arguments),
         }
         for call in message.calls
     ]
-    return wire.in_order(items, message.text, _said, calls)
+    return wire_format.in_order(items, message.text, _said, calls)
 
 
 def _said(text: str) -> list[dict[str, Any]]:

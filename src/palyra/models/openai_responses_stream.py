@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.messages import Emit, ModelCall, Reply, StopReason, Usage
-from palyra.models import exchange, failures, wire
+from palyra.core.messages import Emit, ModelCall, Reply, StopReason, Usage
+from palyra.models import failures, request, wire_format
 from palyra.models.http import Endpoint
-from palyra.models.usage import responses_usage
-from palyra.models.wire import ToolNames
+from palyra.models.usage_report import responses_usage
+from palyra.models.wire_format import ToolNames
 
 
 class _Event(Struct):
@@ -46,7 +46,7 @@ class ResponsesParser:
         self.complete = False
 
     def event(self, data: bytes) -> bool:
-        event = exchange.decode(_decoder, _Event, data)
+        event = request.decode(_decoder, _Event, data)
         if event is None:
             return False
         kind = event.type
@@ -115,7 +115,7 @@ class ResponsesParser:
         stop = self._stop(function_calls)
         # A call without arguments is complete, unless the reply was cut off before they could come.
         empty = "" if stop in ("length", "content_filter") else "{}"
-        ids = wire.unique_ids([str(item.get("call_id") or item.get("id") or "") for item in function_calls])
+        ids = wire_format.unique_ids([str(item.get("call_id") or item.get("id") or "") for item in function_calls])
         calls = tuple(
             ModelCall(id=id, name=self._names.to_ours(str(item.get("name") or "")), arguments=_arguments(item) or empty)
             for id, item in zip(ids, function_calls, strict=True)
@@ -128,7 +128,7 @@ class ResponsesParser:
             stop=stop,
             usage=responses_usage(usage if isinstance(usage, dict) else {}),
             model=str(self._response.get("model") or ""),
-            native=wire.native_of(self._dialect, [record for item in items if (record := _record(item))]),
+            native=wire_format.native_of(self._dialect, [record for item in items if (record := _record(item))]),
         )
 
     def _output(self) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import ConfigInvalid
-from palyra.domain.messages import Usage
+from palyra.core.errors import ConfigInvalid
+from palyra.core.messages import Usage
 
 SHIPPED = Path(__file__).with_name("prices.toml")
 Known = Literal["list", "own", "free", "unknown"]

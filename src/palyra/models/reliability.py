@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from palyra.domain.messages import FailureClass, ModelFailure
+from palyra.core.messages import FailureClass, ModelFailure
 
 TRIES_PER_PROVIDER: Final = 3
 # A server may ask us to wait this long; beyond it another provider is the better answer.

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.messages import (
+from palyra.core.errors import InvalidInput
+from palyra.core.messages import (
     AssistantMessage,
     Emit,
     FailureClass,
@@ -29,7 +29,7 @@ from palyra.domain.messages import (
     Usage,
     UserMessage,
 )
-from palyra.models import estimate
+from palyra.models import usage_estimate
 
 ANY = "*"
 _POLL_S = 0.005
@@ -192,7 +192,7 @@ class ScriptedModel:
             calls=calls,
             stop=turn.stop or ("tool_calls" if calls else "end"),
             usage=turn.usage
-            or estimate.usage(request, text=text, reasoning=reasoning, arguments="".join(call.arguments for call in calls)),
+            or usage_estimate.usage(request, text=text, reasoning=reasoning, arguments="".join(call.arguments for call in calls)),
             model=request.model,
         )
 

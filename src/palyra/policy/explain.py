@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
+from palyra.core.errors import InvalidInput
+from palyra.core.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.policy import judge, request
 from palyra.policy.policy_set import PolicySet
 

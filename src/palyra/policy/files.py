@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from palyra.domain.errors import Conflict, NotFound
+from palyra.core.errors import Conflict, NotFound
 from palyra.policy import policy_set, sources
 from palyra.policy.policy_set import GROUPS_FILE, SHIPPED, PolicySet
 from palyra.policy.sources import Problem

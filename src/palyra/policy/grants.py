@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from palyra.domain import labels
-from palyra.domain.labels import MOST_SOURCES, Label
-from palyra.domain.verdicts import Grant, Question
+from palyra.core import labels
+from palyra.core.labels import MOST_SOURCES, Label
+from palyra.core.verdicts import Grant, Question
 from palyra.policy import request, risk
 
 

@@ -10,8 +10,8 @@ import cedarpy
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.verdicts import Allow, Ask, Deny, Question, Verdict
+from palyra.core.errors import InvalidInput
+from palyra.core.verdicts import Allow, Ask, Deny, Question, Verdict
 from palyra.policy import request, risk
 from palyra.policy.policy_set import PolicySet, Slice
 

@@ -10,8 +10,8 @@ import cedarpy
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.verdicts import Question, SessionRule
+from palyra.core.errors import InvalidInput
+from palyra.core.verdicts import Question, SessionRule
 from palyra.policy import projection, request, rules, sources
 from palyra.policy.sources import Problem, Rule
 

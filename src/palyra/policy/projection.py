@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
-from palyra.domain.verdicts import Question
+from palyra.core.verdicts import Question
 from palyra.policy import request
 from palyra.policy.sources import Rule
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from palyra.domain.verdicts import Word
+from palyra.core.verdicts import Word
 
 
 class Example(Struct, frozen=True, kw_only=True):

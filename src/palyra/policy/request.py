@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from palyra.domain import obeyed_files
-from palyra.domain.errors import InvalidInput
-from palyra.domain.ids import check_principal
-from palyra.domain.obeyed_files import Row
-from palyra.domain.tools import Scope
-from palyra.domain.verdicts import Question
+from palyra.core import obeyed_files
+from palyra.core.errors import InvalidInput
+from palyra.core.ids import check_principal
+from palyra.core.obeyed_files import Row
+from palyra.core.tools import Scope
+from palyra.core.verdicts import Question
 
 # (section of groups.toml, member) -> names of its groups
 Groups = Mapping[tuple[str, str], tuple[str, ...]]

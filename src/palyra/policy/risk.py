@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from palyra.domain.verdicts import Question, Risk
+from palyra.core.verdicts import Question, Risk
 from palyra.policy import request
 
 ORDER: tuple[Risk, ...] = ("low", "medium", "high", "critical")

@@ -12,9 +12,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.verdicts import SessionRule
-from palyra.policy.always import pattern, quote
+from palyra.core.errors import InvalidInput
+from palyra.core.verdicts import SessionRule
+from palyra.policy.permanent_grants import pattern, quote
 
 Counted = Literal["files", "calls", "commands"]
 Kind = Literal[

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import cedarpy
 from msgspec import Struct
 
-from palyra.domain.errors import ConfigInvalid
+from palyra.core.errors import ConfigInvalid
 
 # Cedar reports no positions, so we find out ourselves where each policy starts.
 _TOKEN = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"|"|;|[(\[{]|[)\]}]|\w+|[^\w\s,"]', re.DOTALL)

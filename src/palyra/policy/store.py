@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from palyra.domain.verdicts import Question, Verdict
+from palyra.core.verdicts import Question, Verdict
 from palyra.policy import judge, policy_set, sources
 from palyra.policy.explain import Explanation, explain
 from palyra.policy.policy_set import PolicySet

@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from palyra.domain.tools import Scope, Subject
-from palyra.domain.verdicts import Allow
-from palyra.journal import decisions
-from palyra.journal.decisions import Answered, Read, Recorded
-from palyra.policy import always, judge
+from palyra.core.tools import Scope, Subject
+from palyra.core.verdicts import Allow
+from palyra.policy import judge, permanent_grants
+from palyra.policy.backtest import about, question
 from palyra.policy.policy_set import PolicySet
 from palyra.policy.reports import Left, Permit, Suggestion
-from palyra.policy.testing import about, question
+from palyra.store import decisions
+from palyra.store.decisions import Answered, Read, Recorded
 
 # From narrow to wide; of two that cover the same, the earlier is suggested.
 _WIDTH = ("command", "path_prefix", "recipient", "host", "program")
@@ -144,12 +144,12 @@ def _around(wider: Subject, narrow: Subject) -> bool:
 
 def _permit(number: int, principal: str, chosen: _Chosen) -> Permit:
     subject, cases = chosen.subject, chosen.cases
-    name, what = f"suggested-{number}", always.described(subject)
+    name, what = f"suggested-{number}", permanent_grants.described(subject)
     times = sorted(case.call.time_ms for case in cases)
-    origin = f"policy suggest: {len(cases)} approvals, {always.stamp(times[0])} to {always.stamp(times[-1])}"
+    origin = f"policy suggest: {len(cases)} approvals, {permanent_grants.stamp(times[0])} to {permanent_grants.stamp(times[-1])}"
     private = any(case.sends_private for case in cases)
     reason = f"approved {len(cases)} times: {what}{', also with private data' if private else ''}"
-    text = always.permit(subject, principal, name=name, reason=reason, origin=origin, sends_private=private)
+    text = permanent_grants.permit(subject, principal, name=name, reason=reason, origin=origin, sends_private=private)
     return Permit(
         id=name,
         tool=subject.tool,

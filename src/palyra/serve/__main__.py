@@ -4,9 +4,9 @@ import argparse
 import os
 import sys
 
-from palyra import config
-from palyra.domain.errors import PalyraError
-from palyra.serve.running import serve
+from palyra.core.errors import PalyraError
+from palyra.serve import config
+from palyra.serve.process import serve
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from palyra.config import OLLAMA_URL
+from palyra.serve.config import OLLAMA_URL
 
 _LIMIT_S = 0.15
 _MOST_BYTES = 1 << 20

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from palyra.domain.labels import Label
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Limits, Preview, ToolResult
+from palyra.core.labels import Label
+from palyra.core.ports import CallContext
+from palyra.core.tools import Limits, Preview, ToolResult
 from palyra.tools.catalogue import Arguments, Placeless, declare
 
 # The bytes and the label of an artifact if it belongs to the session, else None. Called on a thread.

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Protocol, cast
 import msgspec
 from msgspec import Struct, inspect
 
-from palyra.domain.errors import InvalidInput, NotFound
-from palyra.domain.ports import Tool
-from palyra.domain.tools import Capability, Effect, Limits, Scope, Subject, ToolSpec
+from palyra.core.errors import InvalidInput, NotFound
+from palyra.core.ports import Tool
+from palyra.core.tools import Capability, Effect, Limits, Scope, Subject, ToolSpec
 
 # Offered only where somebody has spoken of times: naming these anywhere else would be an offer too.
 TIMELY = "schedule."

@@ -5,10 +5,11 @@ Web pages, PDF and plain text are read by what `http.fetch` reads them with.
 
 from msgspec import Struct
 
-from palyra.domain import hands, pictures
-from palyra.domain.errors import InvalidInput, Unavailable
+from palyra.core import image_formats
+from palyra.core.errors import InvalidInput, Unavailable
+from palyra.system import thread_pool
 from palyra.tools import office
-from palyra.tools.net.exchange import Response
+from palyra.tools.net.http_request import Response
 from palyra.tools.net.urls import Url
 
 _ZIP = b"PK\x03\x04"
@@ -29,11 +30,11 @@ class Document(Struct, frozen=True):
 
 async def read(data: bytes, name: str = "") -> Document:
     """A file by its content; its name only tells a web page from other text. Raises InvalidInput for a document that is hostile."""
-    shape = pictures.shape(data)
+    shape = image_formats.shape(data)
     if shape is not None:
         return Document(shape.media_type)
     if data.startswith(_ZIP):
-        found = await hands.everyday.do(office.text_of, data)
+        found = await thread_pool.everyday.do(office.text_of, data)
         if found is None:
             return Document("application/zip", note="an archive; it is not unpacked")
         form, text = found
@@ -45,14 +46,14 @@ async def read(data: bytes, name: str = "") -> Document:
 
 async def _as_fetched(data: bytes, name: str) -> Document:
     # Reading pages needs tables that a daemon which never does should not carry.
-    from palyra.tools import fetch_text
+    from palyra.tools.web import body_text
 
     declared = "text/html" if name.lower().endswith(_HTML_NAMES) else ""
     pdf = data.startswith(b"%PDF-")
-    if not pdf and not fetch_text.textual(data):
+    if not pdf and not body_text.textual(data):
         return Document(_UNKNOWN, note="it is not text")
     try:
-        reading = await fetch_text.read(Response(status=200, headers={"content-type": declared}, body=data), _NOWHERE)
+        reading = await body_text.read(Response(status=200, headers={"content-type": declared}, body=data), _NOWHERE)
     except Unavailable as error:
         return Document("application/pdf", note=error.message)
     except InvalidInput as error:

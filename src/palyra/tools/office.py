@@ -9,8 +9,8 @@ from posixpath import dirname, join, normpath
 from typing import Literal
 from xml.parsers import expat
 
-from palyra.domain.errors import InvalidInput, LimitExceeded
-from palyra.tools.skills import package
+from palyra.core.errors import InvalidInput, LimitExceeded
+from palyra.features.skills import package
 
 Form = Literal["docx", "xlsx", "pptx"]
 

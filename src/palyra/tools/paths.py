@@ -14,8 +14,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.domain.errors import Forbidden, InvalidInput
-from palyra.tools import protected
+from palyra.core.errors import Forbidden, InvalidInput
+from palyra.tools import protected_names
 
 Reason = Literal["outside", "protected", "forbidden_root", "bad_name", "symlink", "not_a_file"]
 
@@ -87,7 +87,7 @@ class Fence:
 
     @staticmethod
     def _check_names(given: str, relative: str) -> None:
-        reason = protected.why(relative)
+        reason = protected_names.why(relative)
         if reason:
             raise Refused(given, "protected", reason)
 

@@ -6,9 +6,9 @@ The rule: a preview shows everything that would happen, in characters that canno
 from collections.abc import Callable, Sequence
 from difflib import unified_diff
 
-from palyra.domain.tools import Preview
-from palyra.domain.visible import visible
-from palyra.tools.files import Change
+from palyra.core.tools import Preview
+from palyra.core.visible_text import visible
+from palyra.tools.files.content import Change
 
 # What goes onto the tape and to every surface; the rest is asked for.
 SHOWN = 64 << 10

@@ -2,11 +2,11 @@
 
 from palyra.tools.artifact_read import ArtifactRead, Load
 from palyra.tools.catalogue import TypedTool
-from palyra.tools.fs_list import List
-from palyra.tools.fs_patch import Patch
-from palyra.tools.fs_read import Read
-from palyra.tools.fs_search import Search
-from palyra.tools.fs_write import Write
+from palyra.tools.files.list import List
+from palyra.tools.files.patch import Patch
+from palyra.tools.files.read import Read
+from palyra.tools.files.search import Search
+from palyra.tools.files.write import Write
 from palyra.tools.paths import Fence
 
 

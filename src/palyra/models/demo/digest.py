@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from palyra.models.demo import words
+from palyra.models.demo import formatting
 from palyra.models.demo.results import Page
 
 _MOST_HEADINGS = 12
@@ -24,7 +24,7 @@ def summary(page: Page) -> str:
     """The digest of what is on the page, and how much of the file that is."""
     ending = page.path.rpartition(".")[2].lower()
     if not page.body.strip():
-        return f"**{words.code(page.path)}** is empty."
+        return f"**{formatting.code(page.path)}** is empty."
     if ending in _CODE:
         parts = _code(page, _CODE[ending])
     elif ending in ("csv", "tsv"):
@@ -33,14 +33,14 @@ def summary(page: Page) -> str:
         parts = _data(page)
     else:
         parts = _prose(page)
-    return "\n\n".join([f"**Summary of {words.code(page.path)}** ({measure(page)})", *parts, *_part(page)])
+    return "\n\n".join([f"**Summary of {formatting.code(page.path)}** ({measure(page)})", *parts, *_part(page)])
 
 
 def measure(page: Page) -> str:
-    lines = words.plural(page.total, "line") if page.exact else f"more than {words.plural(page.total, 'line')}"
+    lines = formatting.plural(page.total, "line") if page.exact else f"more than {formatting.plural(page.total, 'line')}"
     if not page.complete:
-        return f"{lines}, {words.size(page.size)}"
-    return f"{lines}, {words.plural(len(page.body.split()), 'word')}, {words.size(page.size)}"
+        return f"{lines}, {formatting.size(page.size)}"
+    return f"{lines}, {formatting.plural(len(page.body.split()), 'word')}, {formatting.size(page.size)}"
 
 
 def _part(page: Page) -> Iterator[str]:
@@ -71,12 +71,12 @@ def _prose(page: Page) -> list[str]:
     if sentences:
         parts.append("\n>\n".join(f"> {sentence}" for sentence in sentences[:_MOST_SENTENCES]))
     top = min((level for _, level, _ in found), default=0)
-    titles = [f"{'  ' * min(level - top, 2)}- {words.clip(title, 80)}" for _, level, title in found]
+    titles = [f"{'  ' * min(level - top, 2)}- {formatting.clip(title, 80)}" for _, level, title in found]
     if titles:
         more = f"\n- … and {len(titles) - _MOST_HEADINGS} more" if len(titles) > _MOST_HEADINGS else ""
-        parts.append(f"It has {words.plural(len(titles), 'heading')}:\n\n" + "\n".join(titles[:_MOST_HEADINGS]) + more)
+        parts.append(f"It has {formatting.plural(len(titles), 'heading')}:\n\n" + "\n".join(titles[:_MOST_HEADINGS]) + more)
     counts = [
-        words.plural(count, noun)
+        formatting.plural(count, noun)
         for noun, count in (
             ("code block", page.body.count("\n```") // 2 + page.body.startswith("```")),
             ("link", len(_LINK.findall(page.body))),
@@ -86,7 +86,9 @@ def _prose(page: Page) -> list[str]:
         if count
     ]
     if counts:
-        parts.append(f"There {'is' if counts[0].startswith('1 ') and len(counts) == 1 else 'are'} also {words.listed(counts)}.")
+        parts.append(
+            f"There {'is' if counts[0].startswith('1 ') and len(counts) == 1 else 'are'} also {formatting.listed(counts)}."
+        )
     return parts
 
 
@@ -105,18 +107,19 @@ def _first_sentences(lines: list[str], skip: set[int]) -> Iterator[str]:
             whole = " ".join(paragraph)
             sentence = _SENTENCE.match(whole)
             paragraph = []
-            yield words.clip(sentence[1] if sentence else whole, 240)
+            yield formatting.clip(sentence[1] if sentence else whole, 240)
 
 
 def _code(page: Page, names: re.Pattern[str]) -> list[str]:
     parts = []
     opening = re.match(r"(?:#!.*\n|#.*\n|\s)*(?:\"\"\"|'''|/\*\*?|//+!?)\s*(.+?)(?:\"\"\"|'''|\*/|\n)", page.body, re.DOTALL)
     if opening:
-        parts.append(f"> {words.clip(' '.join(opening[1].split()), 240)}")
+        parts.append(f"> {formatting.clip(' '.join(opening[1].split()), 240)}")
     found = [(kind, name) for kind, name in names.findall(page.body)]
     if found:
         parts.append(
-            f"It defines {words.plural(len(found), 'name')}:\n\n" + words.bullets([f"{kind} `{name}`" for kind, name in found], 15)
+            f"It defines {formatting.plural(len(found), 'name')}:\n\n"
+            + formatting.bullets([f"{kind} `{name}`" for kind, name in found], 15)
         )
     return parts
 
@@ -124,8 +127,8 @@ def _code(page: Page, names: re.Pattern[str]) -> list[str]:
 def _table(page: Page, separator: str) -> list[str]:
     columns = [column.strip(' "') for column in page.lines[0].split(separator)]
     return [
-        f"A table with {words.plural(len(columns), 'column')} and {words.plural(max(page.total - 1, 0), 'row')}:",
-        words.bullets([words.code(column) for column in columns], 15),
+        f"A table with {formatting.plural(len(columns), 'column')} and {formatting.plural(max(page.total - 1, 0), 'row')}:",
+        formatting.bullets([formatting.code(column) for column in columns], 15),
     ]
 
 
@@ -133,7 +136,10 @@ def _data(page: Page) -> list[str]:
     keys = re.findall(r"^(?:\s{0,2}\"([^\"]+)\"\s*:|\[+([^\]]+)\]+|([A-Za-z_][\w.-]*)\s*[:=])", page.body, re.MULTILINE)
     named = list(dict.fromkeys(next(filter(None, key)) for key in keys))
     return (
-        [f"It sets {words.plural(len(named), 'name')}:\n\n" + words.bullets([words.code(name) for name in named], 15)]
+        [
+            f"It sets {formatting.plural(len(named), 'name')}:\n\n"
+            + formatting.bullets([formatting.code(name) for name in named], 15)
+        ]
         if named
         else []
     )

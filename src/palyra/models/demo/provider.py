@@ -5,10 +5,10 @@ import re
 
 import msgspec
 
-from palyra.domain.messages import Channel, Emit, ModelRequest, Reply
-from palyra.models import estimate
-from palyra.models.demo import shaping
-from palyra.models.demo.thinking import think
+from palyra.core.messages import Channel, Emit, ModelRequest, Reply
+from palyra.models import usage_estimate
+from palyra.models.demo import json_answer
+from palyra.models.demo.responder import think
 
 NAME = "demo"
 MODEL = "demo-1"
@@ -33,7 +33,7 @@ class DemoModel:
         if request.json_mode and not thought.calls:
             text = msgspec.json.encode({"answer": text}).decode()
         elif request.json_schema is not None and not thought.calls:
-            text = msgspec.json.encode(shaping.fitting(request.json_schema.schema, text)).decode()
+            text = msgspec.json.encode(json_answer.fitting(request.json_schema.schema, text)).decode()
         await self._say("reasoning", thought.reasoning, emit)
         await self._say("text", text, emit)
         for call in thought.calls:
@@ -44,7 +44,7 @@ class DemoModel:
             reasoning=thought.reasoning,
             calls=thought.calls,
             stop="tool_calls" if thought.calls else "end",
-            usage=estimate.usage(request, text=text, reasoning=thought.reasoning, arguments=arguments),
+            usage=usage_estimate.usage(request, text=text, reasoning=thought.reasoning, arguments=arguments),
             model=MODEL,
         )
 

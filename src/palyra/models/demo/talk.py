@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from palyra.models.demo import words
-from palyra.models.demo.desk import Desk
+from palyra.models.demo import formatting
 from palyra.models.demo.intents import Arithmetic, Delegate, NoTool, Talk, Unknown, UseTool
-from palyra.models.demo.looking import failure
-from palyra.models.demo.understand import EXAMPLES
+from palyra.models.demo.open_requests import Desk
+from palyra.models.demo.parser import EXAMPLES
+from palyra.models.demo.read_answers import failure
 
 _ME = (
     "I am the **demo model** built into Palyra: a set of rules that works offline and costs nothing. I am not a language model. "
@@ -42,14 +42,14 @@ def talk(asked: Talk, desk: Desk) -> str:
         case "who":
             return f"{_ME}\n\n{_REAL}"
         case "help":
-            tools = words.listed([f"`{name}`" for name in desk.tools]) if desk.tools else "no tools here"
+            tools = formatting.listed([f"`{name}`" for name in desk.tools]) if desk.tools else "no tools here"
             return f'{_ME}\n\n{_try()}\n\nI can call {tools}; to call one directly, type `use fs.list {{"path": "."}}`.\n\n{_REAL}'
         case "thanks":
             return "You are welcome."
 
 
 def unknown(asked: Unknown, desk: Desk) -> str:
-    said = words.code(words.clip(asked.text, 80)) if asked.text.strip() else "that"
+    said = formatting.code(formatting.clip(asked.text, 80)) if asked.text.strip() else "that"
     return f"I do not understand {said}. {_ME}\n\n{_try()}\n\n{_REAL}"
 
 
@@ -59,7 +59,9 @@ def no_tool(asked: NoTool, desk: Desk) -> str:
 
 def undo(desk: Desk) -> str:
     made = changes(desk)
-    last = f" The last change was: {words.clip(made[-1], 160)}." if made else " In this conversation I have changed nothing yet."
+    last = (
+        f" The last change was: {formatting.clip(made[-1], 160)}." if made else " In this conversation I have changed nothing yet."
+    )
     how = "type `/undo`, or `palyra undo` in a shell, and the daemon puts the files back as they were before my last change."
     return f"I cannot undo, but you can: {how}{last}"
 
@@ -69,9 +71,9 @@ def what_changed(desk: Desk) -> str:
     undone = [note for note in desk.notes if "undid" in note]
     if not made:
         return "I have changed nothing in this conversation."
-    text = f"This is what I changed in this conversation:\n\n{words.bullets(made)}"
+    text = f"This is what I changed in this conversation:\n\n{formatting.bullets(made)}"
     if undone:
-        text += f"\n\nSince then:\n\n{words.bullets(undone)}"
+        text += f"\n\nSince then:\n\n{formatting.bullets(undone)}"
     return f"{text}\n\n`/undo`, or `palyra undo` in a shell, takes the last one back."
 
 
@@ -90,14 +92,16 @@ def use_tool(asked: UseTool, desk: Desk) -> str:
     result = desk.call(asked.tool, **arguments)
     if result.failed:
         return failure(result, desk)
-    return f"`{asked.tool}` answered:\n\n{words.fence(words.clip(result.text, 4_000))}"
+    return f"`{asked.tool}` answered:\n\n{formatting.fence(formatting.clip(result.text, 4_000))}"
 
 
 def delegate(asked: Delegate, desk: Desk) -> str:
     result = desk.call("agent.spawn", task=asked.task)
     if result.failed:
         return failure(result, desk)
-    return f"A helper worked on {words.code(words.clip(asked.task, 80))} in a session of its own, and says:\n\n{result.text}"
+    return (
+        f"A helper worked on {formatting.code(formatting.clip(asked.task, 80))} in a session of its own, and says:\n\n{result.text}"
+    )
 
 
 def arithmetic(asked: Arithmetic, desk: Desk) -> str:
@@ -105,9 +109,9 @@ def arithmetic(asked: Arithmetic, desk: Desk) -> str:
     try:
         value = _value(ast.parse(written.strip(), mode="eval").body)
     except (ArithmeticError, ValueError, SyntaxError, RecursionError, MemoryError):
-        return f"I cannot work out {words.code(asked.expression)}."
+        return f"I cannot work out {formatting.code(asked.expression)}."
     shown = f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
-    return f"{words.code(asked.expression)} is **{shown}**."
+    return f"{formatting.code(asked.expression)} is **{shown}**."
 
 
 def _value(node: ast.expr) -> int | float:
@@ -129,4 +133,4 @@ def _value(node: ast.expr) -> int | float:
 
 
 def _try() -> str:
-    return f"Try one of these:\n\n{words.bullets([f'`{example}`' for example in EXAMPLES])}"
+    return f"Try one of these:\n\n{formatting.bullets([f'`{example}`' for example in EXAMPLES])}"

@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar, cast
 import msgspec
 from msgspec import Meta
 
-from palyra.domain.errors import Forbidden, InvalidInput, PalyraError
-from palyra.domain.labels import Label
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
-from palyra.tools.browser.browsers import Browsers, Page, Visit
+from palyra.core.errors import Forbidden, InvalidInput, PalyraError
+from palyra.core.labels import Label
+from palyra.core.ports import CallContext
+from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
+from palyra.tools.browser.pool import Browsers, Page, Visit
 from palyra.tools.catalogue import Arguments, TypedTool, declare
 from palyra.tools.net import hosts, urls
 from palyra.tools.net.urls import Url

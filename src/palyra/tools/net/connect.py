@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import NamedTuple
 
-from palyra.domain.errors import Unavailable
+from palyra.core.errors import Unavailable
 from palyra.tools.net import addresses
 from palyra.tools.net.resolve import Resolver
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError
-from palyra.tools.net import connect, forwarding, hosts, urls
+from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError
+from palyra.tools.net import connect, hosts, tunnel, urls
+from palyra.tools.net.allowed_hosts import Listed
 from palyra.tools.net.connect import Line
-from palyra.tools.net.forwarding import Client, Meter
-from palyra.tools.net.listed import Listed
 from palyra.tools.net.resolve import Resolver
+from palyra.tools.net.tunnel import Client, Meter
 
 if TYPE_CHECKING:
     import h11
@@ -217,7 +217,7 @@ class Gate:
             spelt, port = urls.split_port(target, 0)
             host = hosts.parse(spelt)
             line = await self._line(asked, host, port)
-            await forwarding.tunnel(client, line)
+            await tunnel.tunnel(client, line)
             return
         if target.startswith("/") or target == "*":
             raise InvalidInput("this is a proxy: ask for CONNECT host:port or for a whole http:// URL")
@@ -225,7 +225,7 @@ class Gate:
         if url.scheme != "http":
             raise InvalidInput("ask for https through CONNECT")
         line = await self._line(asked, url.host, url.port)
-        await forwarding.forward(client, request, url, line)
+        await tunnel.forward(client, request, url, line)
 
     async def _line(self, asked: _Asked, host: str, port: int) -> Line:
         asked.host, asked.port = host, port

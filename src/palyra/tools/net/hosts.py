@@ -7,7 +7,7 @@ import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import unquote_to_bytes
 
-from palyra.domain.errors import Forbidden, InvalidInput
+from palyra.core.errors import Forbidden, InvalidInput
 
 _LONGEST = 253
 # An idna library should not be fed novels.

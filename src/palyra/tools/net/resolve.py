@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from palyra.domain.errors import InvalidInput, Unavailable
+from palyra.core.errors import InvalidInput, Unavailable
 from palyra.tools.net import addresses, hosts, urls
 from palyra.tools.net.hosts import Refused
 

@@ -9,7 +9,7 @@ from urllib.parse import quote_from_bytes
 
 from msgspec import Struct
 
-from palyra.domain.errors import InvalidInput
+from palyra.core.errors import InvalidInput
 from palyra.tools.net import hosts
 from palyra.tools.net.hosts import Refused, shown
 

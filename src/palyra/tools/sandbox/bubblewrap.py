@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import file_digest
 from importlib.machinery import PathFinder
 
-from palyra.domain.errors import Unavailable
+from palyra.core.errors import Unavailable
 from palyra.tools.sandbox import system
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.etc import Made

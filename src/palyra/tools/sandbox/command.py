@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.domain.tools import Tier
+from palyra.core.tools import Tier
 
 # Why a tree was ended by us and not by itself. "" where it ended by itself.
 Killed = Literal["", "time", "memory", "processes", "output", "disk", "stopped"]

@@ -14,10 +14,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palyra.domain.errors import LimitExceeded
-from palyra.domain.file_names import fold
-from palyra.domain.obeyed_files import obeyed
-from palyra.tools import protected
+from palyra.core.errors import LimitExceeded
+from palyra.core.file_names import fold
+from palyra.core.obeyed_files import obeyed
+from palyra.tools import protected_names
 
 How = Literal["hide_file", "hide_folder", "read_only", "pin", "stage"]
 
@@ -184,7 +184,7 @@ def _read(folder: _Folder, path: str, entries: Iterator[os.DirEntry[str]]) -> _F
             elif entry.is_file(follow_symlinks=False):
                 folder.masks.append(Mask(entry.path, "read_only"))
             continue
-        if protected.why_name(entry.name, above) is None or entry.name.startswith(protected.TEMPORARY):
+        if protected_names.why_name(entry.name, above) is None or entry.name.startswith(protected_names.TEMPORARY):
             if is_folder:
                 folder.below.append(entry.path)
         elif is_folder:

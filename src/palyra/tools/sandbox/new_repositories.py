@@ -10,8 +10,8 @@ import re
 import secrets
 import stat
 
-from palyra.domain.file_names import fold
-from palyra.domain.obeyed_files import GIT_FILES, GIT_FOLDERS, GIT_LOCKS
+from palyra.core.file_names import fold
+from palyra.core.obeyed_files import GIT_FILES, GIT_FOLDERS, GIT_LOCKS
 
 HELD = "palyra-held"
 _LARGEST = 256 << 10

@@ -11,12 +11,12 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from palyra.domain import hands
-from palyra.tools.sandbox.aftermath import Aftermath
+from palyra.system import thread_pool
 from palyra.tools.sandbox.cgroups import Group
+from palyra.tools.sandbox.changed_files import Aftermath
 from palyra.tools.sandbox.command import Command, Exit, Killed, signal_name
 from palyra.tools.sandbox.descriptors import Reader, Writer, readable
-from palyra.tools.sandbox.watching import Use
+from palyra.tools.sandbox.resource_usage import Use
 
 T = TypeVar("T")
 
@@ -148,20 +148,20 @@ class Process:
                     self.kill(reason)
                 elif self.aftermath is not None and loop.time() >= look_again:
                     began = loop.time()
-                    await hands.everyday.do(self.aftermath.check)
+                    await thread_pool.everyday.do(self.aftermath.check)
                     look_again = loop.time() + max(_CHECK_EVERY_S, _CHECK_SHARE * (loop.time() - began))
         finally:
             os.close(handle)
         ended = self._ended(use)
         if self.aftermath is not None:
             # Before anybody hears that it has ended: what it left behind is in order then.
-            await hands.everyday.do(self.aftermath.finish)
+            await thread_pool.everyday.do(self.aftermath.finish)
         return ended
 
     async def look(self, *, hold: bool = False) -> tuple[str, ...]:
         """Look at what it has left behind so far, and hold what it may not leave. Return what a person should know of it."""
         if self.aftermath is not None:
-            await hands.everyday.do(self.aftermath.check, hold)
+            await thread_pool.everyday.do(self.aftermath.check, hold)
         return self.notes()
 
     def notes(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from palyra.domain.errors import Unavailable
+from palyra.core.errors import Unavailable
 from palyra.tools.sandbox.descriptors import readable
 
 PORT = 3128

@@ -15,7 +15,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 
-from palyra.domain.obeyed_files import GIT_FILES, GIT_FOLDERS, GIT_LOCKS
+from palyra.core.obeyed_files import GIT_FILES, GIT_FOLDERS, GIT_LOCKS
 from palyra.tools.sandbox.masks import STAGED, Mask
 
 MOST_STAGED = 32

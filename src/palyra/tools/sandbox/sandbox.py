@@ -13,16 +13,16 @@ from threading import Event
 
 import msgspec
 
-from palyra.domain import hands
-from palyra.domain.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError, Unavailable
-from palyra.domain.tools import Tier
-from palyra.tools import work
+from palyra.core.errors import Forbidden, InvalidInput, LimitExceeded, PalyraError, Unavailable
+from palyra.core.tools import Tier
+from palyra.system import thread_pool
+from palyra.tools import blocking
 from palyra.tools.sandbox import cgroups
-from palyra.tools.sandbox.aftermath import Aftermath
+from palyra.tools.sandbox.changed_files import Aftermath
 from palyra.tools.sandbox.command import STRENGTH, Caps, Command, Probe
 from palyra.tools.sandbox.etc import Etc
 from palyra.tools.sandbox.masks import Look, Mask, Masks
-from palyra.tools.sandbox.mourning import Mourner
+from palyra.tools.sandbox.parent_death import Mourner
 from palyra.tools.sandbox.process import Process
 
 # Each of these must hold inside, or the tier is not what it says. Files are opened and not written: a wall that is not there is
@@ -100,13 +100,13 @@ class Sandbox:
         assert self._bwrap is not None
         etc = self._etc.current
         if etc is None:
-            etc = await work.off_loop(lambda _: self._etc.make())
+            etc = await blocking.off_loop(lambda _: self._etc.make())
         command = msgspec.structs.replace(command, hidden=(*command.hidden, self._etc.root))
         look = await self._look(command)
         aftermath: Aftermath | None = None
         if command.writable:
             make = functools.partial(Aftermath.staged, self._masks, command, look)
-            aftermath = await hands.everyday.do(make) if look.repositories else make()
+            aftermath = await thread_pool.everyday.do(make) if look.repositories else make()
         masks = sorted({*look.masks, *(aftermath.masks if aftermath else ())})
         if command.holds and command.writable:
             masks = sorted({*masks, *_held(look)})
@@ -121,7 +121,7 @@ class Sandbox:
     async def _look(self, command: Command) -> Look:
         if self._masks.few(command.workspace):
             return self._masks.of(command.workspace, command.hidden, Event())
-        return await work.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
+        return await blocking.off_loop(lambda stop: self._masks.of(command.workspace, command.hidden, stop))
 
     async def _find(self) -> Probe:
         reasons: list[str] = []

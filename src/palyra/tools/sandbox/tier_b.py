@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from palyra.domain.errors import Forbidden, Unavailable
-from palyra.tools.sandbox import cgroups, confine, seccomp, spawning, system
-from palyra.tools.sandbox.aftermath import Aftermath
+from palyra.core.errors import Forbidden, Unavailable
+from palyra.tools.sandbox import cgroups, confine, seccomp, spawn, system
+from palyra.tools.sandbox.changed_files import Aftermath
 from palyra.tools.sandbox.command import Command
 from palyra.tools.sandbox.descriptors import held
 from palyra.tools.sandbox.process import Process
@@ -55,10 +55,10 @@ async def start(python: str, command: Command, readable: Sequence[str], aftermat
     ours, theirs = os.pipe()
     config = held(msgspec.json.encode(_config(command, readable, temporary)), "config")
     line = _Line(theirs, temporary)
-    grouped = spawning.group(command.caps)
+    grouped = spawn.group(command.caps)
     try:
         argv = [python, "-I", "-S", str(Path(confine.__file__)), str(config), str(ours)]
-        root, pipes = spawning.spawn(argv, command, [config, ours])
+        root, pipes = spawn.spawn(argv, command, [config, ours])
     except OSError as error:
         line.close()
         raise Unavailable(f"the sandbox could not be started: {error}") from error
@@ -84,7 +84,7 @@ def _config(command: Command, readable: Sequence[str], temporary: str) -> dict[s
     env = system.environment({**command.env})
     env |= {"HOME": temporary, "TMPDIR": temporary} | command.env
     grouped = cgroups.places() is not None
-    limits = spawning.rlimits(command.caps, grouped=grouped)
+    limits = spawn.rlimits(command.caps, grouped=grouped)
     workspace = [command.workspace]
     return {
         "argv": list(command.argv),

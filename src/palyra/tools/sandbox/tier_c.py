@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import Unavailable
-from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawning
-from palyra.tools.sandbox.aftermath import Aftermath
+from palyra.core.errors import Unavailable
+from palyra.tools.sandbox import bubblewrap, relay, seccomp, spawn
+from palyra.tools.sandbox.changed_files import Aftermath
 from palyra.tools.sandbox.command import Caps, Command
 from palyra.tools.sandbox.descriptors import Reader, Writer, held
 from palyra.tools.sandbox.etc import Made
 from palyra.tools.sandbox.masks import Mask
-from palyra.tools.sandbox.mourning import Mourner
+from palyra.tools.sandbox.parent_death import Mourner
 from palyra.tools.sandbox.process import Pipes, Process
 
 _LONGEST_START_S = 20.0
@@ -86,7 +86,7 @@ async def start(
     try:
         tools.mourner.attend(os.path.dirname(tools.etc.folder))
         argv = [tools.mourner.mark, "--args", str(arguments), "--", *bubblewrap.gated(command)]
-        root, pipes = spawning.spawn(argv, command, passed, program=tools.bwrap)
+        root, pipes = spawn.spawn(argv, command, passed, program=tools.bwrap)
     except OSError as error:
         info.close()
         raise Unavailable(f"bubblewrap could not be started: {error}") from error
@@ -94,7 +94,7 @@ async def start(
         for descriptor in passed:
             os.close(descriptor)
     ender = _Namespace(pipes.stdin)
-    process = Process(command, root, ender, pipes, spawning.group(command.caps), aftermath)
+    process = Process(command, root, ender, pipes, spawn.group(command.caps), aftermath)
     try:
         async with asyncio.timeout(_LONGEST_START_S):
             await _open_gate(tools, process, pipes, info, ender)
@@ -142,5 +142,5 @@ async def _open_gate(tools: Tools, process: Process, pipes: Pipes, info: Reader,
 
 
 def _limit(pid: int, caps: Caps, *, grouped: bool) -> None:
-    for kind, most in spawning.rlimits(caps, grouped=grouped).items():
+    for kind, most in spawn.rlimits(caps, grouped=grouped).items():
         resource.prlimit(pid, kind, (most, most))

@@ -17,11 +17,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from palyra.domain.errors import LimitExceeded, NotFound, PalyraError, Unavailable
-from palyra.domain.redaction import Redactor
+from palyra.core.errors import LimitExceeded, NotFound, PalyraError, Unavailable
+from palyra.core.redaction import Redactor
 from palyra.tools.sandbox.command import Exit
 from palyra.tools.sandbox.process import Process
-from palyra.tools.shell.running import Runner, Wanted, ending
+from palyra.tools.shell.runner import Runner, Wanted, ending
 
 AT_ONCE = 8
 REMEMBERED = 32

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from palyra.tools import protected
+from palyra.tools import protected_names
 from palyra.tools.shell.parse import Word
 
 ALL = 1_000
@@ -88,7 +88,7 @@ def inside(word: Word) -> bool:
     if word.glob and (not word.lead or word.lead.startswith("-")):
         return False
     parts = word.text.split("/")
-    return not word.text.startswith(("/", "~")) and ".." not in parts and protected.why(word.text) is None
+    return not word.text.startswith(("/", "~")) and ".." not in parts and protected_names.why(word.text) is None
 
 
 def names(*text: str) -> frozenset[str]:

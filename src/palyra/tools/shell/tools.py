@@ -6,18 +6,18 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from palyra.domain.errors import InvalidInput
-from palyra.domain.labels import join
-from palyra.domain.ports import CallContext
-from palyra.domain.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
+from palyra.core.errors import InvalidInput
+from palyra.core.labels import join
+from palyra.core.ports import CallContext
+from palyra.core.tools import Limits, Preview, Scope, Subject, ToolResult, ToolSpec
 from palyra.tools.catalogue import Arguments, Placeless, TypedTool, declare
 from palyra.tools.paths import Fence, Place
 from palyra.tools.sandbox.command import Caps
-from palyra.tools.shell.harmless import harmless
 from palyra.tools.shell.jobs import Job, Jobs
 from palyra.tools.shell.output import KEPT, Kept, Progress
 from palyra.tools.shell.parse import parse
-from palyra.tools.shell.running import Runner, Wanted, ending, label
+from palyra.tools.shell.read_only_commands import harmless
+from palyra.tools.shell.runner import Runner, Wanted, ending, label
 
 LONGEST_S = 600
 _LONGEST_JOB_S = 24 * 3600
@@ -241,7 +241,7 @@ def _hosts(given: tuple[str, ...]) -> tuple[str, ...]:
     """Spelt as a policy compares them. Raises InvalidInput for what is not a host."""
     if not given:
         return ()
-    from palyra.tools.net.listed import Listed
+    from palyra.tools.net.allowed_hosts import Listed
 
     Listed(given)
     return tuple(sorted({host.strip().lower() for host in given}))

@@ -1,0 +1,152 @@
+"""What the daemon says about itself: health, status, models, tools, metrics, and the page at its address."""
+
+import asyncio
+from base64 import b64encode
+from hashlib import sha256
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.api.calls import HTML, METRICS, Answer, Call, Nothing, Parts, ok
+from palyra.core.errors import PalyraError
+from palyra.core.tools import ToolSpec
+from palyra.features.health import rows as health_rows
+from palyra.features.notices import rows as notices_rows
+from palyra.store import tape
+from palyra.store.database import Tx
+
+_LONGEST_READ_S = 3.0
+
+
+class Health(Struct, frozen=True):
+    status: Literal["ok"]
+    version: str
+
+
+class Ready(Struct, frozen=True):
+    status: Literal["ready", "unavailable"]
+    reason: str = ""
+
+
+class ModelInfo(Struct, frozen=True):
+    name: str
+    provider: str
+    model: str
+    context_tokens: int
+    default: bool
+    healthy: bool
+
+
+class ToolList(Struct, frozen=True):
+    tools: list[ToolSpec]
+
+
+class PolicyState(Struct, frozen=True):
+    version: str
+    preset: str
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    version: str
+    url: str
+    home: str
+    workspace: str
+    models: list[ModelInfo]
+    policy: PolicyState
+    tools: list[str]
+    runs_working: int
+    watchers: int
+    entries: int
+    # Incidents that are not over, and what the caller was told and has not read.
+    incidents: int
+    unread: int
+    notes: tuple[str, ...]
+    started_ms: int
+    uptime_ms: int
+
+
+async def healthz(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(Health("ok", call.parts.version))
+
+
+async def readyz(call: Call[Nothing, Nothing]) -> Answer:
+    try:
+        async with asyncio.timeout(_LONGEST_READ_S):
+            await call.parts.db.read(tape.last_position)
+        problem = await call.parts.db.problem()
+    except PalyraError as error:
+        problem = error.message
+    except TimeoutError:
+        problem = f"the journal could not be read within {_LONGEST_READ_S:g} s"
+    return ok(Ready("unavailable", problem), 503) if problem else ok(Ready("ready"))
+
+
+async def metrics(call: Call[Nothing, Nothing]) -> Answer:
+    return Answer(200, await call.parts.metrics.text(), METRICS)
+
+
+async def status(call: Call[Nothing, Nothing]) -> Answer:
+    parts = call.parts
+
+    def query(tx: Tx) -> tuple[int, int, int]:
+        return tape.last_position(tx), sum(health_rows.open_by_domain(tx).values()), notices_rows.unread(tx, call.principal)
+
+    entries, wrong, unread = await parts.db.read(query)
+    return ok(
+        Status(
+            version=parts.version,
+            url=parts.url,
+            # A program has no use for where the daemon lives.
+            home=str(parts.home) if call.token.scope != "client" else "",
+            workspace=call.token.workspace or parts.sessions.default_workspace,
+            models=models_of(parts),
+            policy=PolicyState(parts.policy.version, parts.policy.preset),
+            tools=[spec.name for spec in parts.catalogue.specs()],
+            runs_working=parts.runs.working,
+            watchers=parts.hub.watchers,
+            entries=entries,
+            incidents=wrong + parts.incidents.unrecorded,
+            unread=unread,
+            notes=parts.notes if call.token.scope != "client" else (),
+            started_ms=parts.started_ms,
+            uptime_ms=parts.clock.now_ms() - parts.started_ms,
+        )
+    )
+
+
+def models_of(parts: Parts) -> list[ModelInfo]:
+    healthy = parts.models.health(parts.clock.now_ms())
+    return [
+        ModelInfo(target.name, target.provider, target.model, target.context_tokens, at == 0, healthy[target.provider])
+        for at, target in enumerate(parts.models.targets)
+    ]
+
+
+async def tools(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(ToolList(list(call.parts.catalogue.specs())))
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+_STYLE = """:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}
+code{font:0.95em ui-monospace,monospace;padding:0.1em 0.3em;border-radius:0.3em;background:rgba(127,127,127,0.15)}"""
+_PAGE = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Palyra</title><style>{_STYLE}</style></head>
+<body><main><h1>Palyra is running</h1>
+<p>Talk to it from a terminal: <code>palyra chat</code>, or <code>palyra ask "what is in this folder?"</code></p>
+<p>What it is doing: <code>palyra status</code>. What waits for you: <code>palyra approvals</code>. Stop everything:
+<code>palyra stop</code>.</p>
+<p>The console is not built: <code>make run</code> or <code>python scripts/console.py</code> does that where npm can be
+reached; then load this page again.</p>
+<p>Programs use the <a href="/openapi.json">HTTP API</a> with a token from <code>palyra token create</code>.</p>
+</main></body></html>
+""".encode()
+_CSP = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+).encode()
+
+
+async def page(call: Call[Nothing, Nothing]) -> Answer:
+    return Answer(200, _PAGE, HTML, ((b"content-security-policy", _CSP),))

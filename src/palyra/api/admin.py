@@ -1,0 +1,190 @@
+"""Tokens, browser sessions and policy over HTTP: what changes who may do what. Every change is on the system tape."""
+
+import asyncio
+from typing import Any
+
+from msgspec import Struct
+
+from palyra.agent.authorize import complete
+from palyra.api.auth import BROWSER_MS
+from palyra.api.calls import Answer, Call, Count, Input, Nothing, Ulid, ok
+from palyra.api.guard import COOKIE, split
+from palyra.core.errors import InvalidInput, Unauthenticated
+from palyra.core.labels import CLEAN
+from palyra.core.verdicts import Origin, Question, SessionRule
+from palyra.policy import change_log
+from palyra.policy.sources import Problem
+from palyra.store import session_rules
+from palyra.store.tokens import Token, TokenScope
+
+
+class NewToken(Input, frozen=True, kw_only=True):
+    """`expires_ms`: a time, 0 for never. `workspace`: the only folder of a client; empty for the daemon's default workspace."""
+
+    name: str
+    scope: TokenScope
+    expires_ms: Count = 0
+    workspace: str = ""
+
+
+class MadeToken(Struct, frozen=True):
+    """`token` is shown this once and kept nowhere."""
+
+    token: str
+    info: Token
+
+
+class TokenList(Struct, frozen=True):
+    tokens: list[Token]
+
+
+class LoginLink(Struct, frozen=True):
+    url: str
+
+
+class Login(Input, frozen=True, kw_only=True):
+    code: str
+
+
+class Rule(Struct, frozen=True):
+    id: str
+    effect: str
+    reason: str
+    file: str
+    line: int
+
+
+class PolicyInForce(Struct, frozen=True):
+    version: str
+    preset: str
+    folder: str
+    policies: list[Rule]
+    problems: list[Problem]
+
+
+class Explain(Input, frozen=True, kw_only=True):
+    """A call that nobody makes, to see how it would be decided."""
+
+    tool: str
+    arguments: dict[str, Any]
+    session_id: Ulid | None = None
+    origin: Origin = "interactive"
+
+
+# --- tokens and browser sessions --------------------------------------------------------------------------------------
+
+
+async def list_tokens(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(TokenList(await call.parts.access.listing()))
+
+
+async def create_token(call: Call[Nothing, NewToken]) -> Answer:
+    body = call.body
+    if body.workspace and body.scope != "client":
+        raise InvalidInput(f"only a token of scope client is bound to a workspace, and this one is to be {body.scope}")
+    workspace = await asyncio.to_thread(call.parts.sessions.workspace, body.workspace)
+    secret, token = await call.parts.access.mint(
+        call.principal, body.name, body.scope, principal=call.principal, expires_ms=body.expires_ms, workspace=workspace
+    )
+    return ok(MadeToken(secret, token), 201)
+
+
+async def revoke_token(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.access.revoke(call.principal, call.path["token_id"]))
+
+
+async def login_link(call: Call[Nothing, Nothing]) -> Answer:
+    code = call.parts.access.login_code(call.principal)
+    return ok(LoginLink(f"{_base(call)}/login?code={code}"))
+
+
+async def login(call: Call[Login, Nothing]) -> Answer:
+    try:
+        secret, _ = await call.parts.access.redeem(call.query.code, call.address)
+    except Unauthenticated:
+        if b"text/html" in call.headers.get(b"accept", b""):
+            # A person is shown what to do by the console; a program gets the error.
+            return Answer(303, headers=((b"location", b"/#/login/used"),))
+        raise
+    cookie, key = split(secret)
+    # What stands behind a # is for the page: it is never sent to a server.
+    location = f"/#key={key}".encode()
+    return Answer(303, headers=((b"location", location), (b"set-cookie", _cookie(call, cookie, BROWSER_MS // 1000))))
+
+
+async def logout(call: Call[Nothing, Nothing]) -> Answer:
+    """End the browser's session. A token that was made for a program stays good: it is revoked by its id."""
+    if call.by_cookie:
+        await call.parts.access.revoke(call.principal, call.token.token_id)
+    return Answer(204, headers=((b"set-cookie", _cookie(call, "", 0)),))
+
+
+def _cookie(call: Call[Any, Any], value: str, seconds: int) -> bytes:
+    secure = "; Secure" if _has_tls(call) else ""
+    return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}".encode()
+
+
+def _base(call: Call[Any, Any]) -> str:
+    """Where the caller reaches us. With TLS of our own they may be elsewhere: then by the name that they used, on HTTP's port."""
+    if not _has_tls(call):
+        return call.parts.url
+    name = call.headers[b"host"].decode("latin-1")
+    if not name.endswith("]"):
+        name = name.rpartition(":")[0] or name
+    return f"https://{name}:{call.parts.url.rpartition(':')[2]}"
+
+
+def _has_tls(call: Call[Any, Any]) -> bool:
+    return call.parts.url.startswith("https:")
+
+
+# --- policy -----------------------------------------------------------------------------------------------------------
+
+
+async def policy(call: Call[Nothing, Nothing]) -> Answer:
+    from palyra.policy.store import check
+
+    store = call.parts.policy
+    problems = await asyncio.to_thread(check, store.folder, store.preset)
+    rules = [Rule(rule.id, rule.effect, rule.reason, rule.file, rule.line) for rule in store.current.rules]
+    return ok(PolicyInForce(store.version, store.preset, str(store.folder or ""), rules, problems))
+
+
+async def explain(call: Call[Nothing, Explain]) -> Answer:
+    parts, body = call.parts, call.body
+    tool, arguments, _ = parts.catalogue.parse(body.tool, body.arguments)
+    label = CLEAN
+    workspace, channel, laid_down = parts.sessions.default_workspace, "", tuple[SessionRule, ...]()
+    if body.session_id is not None:
+        session = await parts.sessions.get(call.principal, body.session_id)
+        workspace, channel = session.workspace, session.channel
+        laid_down = await parts.db.read(lambda tx: session_rules.laid_down(tx, session.session_id))
+        label = await parts.gateway.label(session.session_id)
+    if not workspace:
+        raise InvalidInput("there is no workspace to judge this in: name a session that has one")
+    scope = await asyncio.to_thread(tool.scope, arguments, workspace)
+    question = Question(
+        principal=call.principal,
+        session_id=body.session_id or parts.clock.new_id(),
+        tool=tool.spec,
+        scope=scope,
+        origin=body.origin,
+        now_ms=parts.clock.now_ms(),
+        label=label,
+        channel=channel,
+        rules=laid_down,
+    )
+    return ok(parts.policy.explain(complete(question)))
+
+
+async def reload(call: Call[Nothing, Nothing]) -> Answer:
+    parts = call.parts
+    reloaded = await asyncio.to_thread(parts.policy.reload)
+    await change_log.record(parts.db, call.principal, reloaded)
+    if parts.shadow is not None:
+        await change_log.record(parts.db, call.principal, await asyncio.to_thread(parts.shadow.reload), shadow=True)
+    return ok(reloaded)
+
+
+async def reload_config(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.reload_config())

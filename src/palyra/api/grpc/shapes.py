@@ -1,0 +1,151 @@
+"""How a type of ours looks in protobuf: one walk over what msgspec knows of it, for who writes the files and who fills messages.
+
+Words are strings, whole numbers int64. What has no shape of its own (a tool's arguments) is JSON text, which keeps every number.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args
+
+import msgspec
+from msgspec import inspect
+
+from palyra.core.events import AnyEvent, Entry
+
+
+@dataclass(frozen=True)
+class Scalar:
+    proto: str
+
+
+@dataclass(frozen=True)
+class Json:
+    """Free-form: the field's name ends in `_json` and holds JSON text."""
+
+
+@dataclass(frozen=True)
+class Message:
+    type: Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several structs. `tag_field` names the key that tells them apart in JSON, "" where only the class does."""
+
+    options: tuple[tuple[str, Any], ...]
+    tag_field: str = ""
+
+
+Single = Scalar | Json | Message | Choice
+
+
+@dataclass(frozen=True)
+class Many:
+    item: Single
+
+
+@dataclass(frozen=True)
+class Map:
+    value: Single
+
+
+Shape = Single | Many | Map
+
+
+@dataclass(frozen=True)
+class Field:
+    """`wrapped`: a list or map that must say whether it is there at all, so it lies in a message of its own.
+
+    `field`: the name in Python; `name`: in JSON; `proto`: in protobuf.
+    """
+
+    field: str
+    name: str
+    shape: Shape
+    nullable: bool = False
+    required: bool = False
+    wrapped: bool = False
+
+    @property
+    def proto(self) -> str:
+        return f"{self.name}_json" if isinstance(self.shape, Json) else self.name
+
+
+STRING, INT64, DOUBLE, BOOL, BYTES = (Scalar(each) for each in ("string", "int64", "double", "bool", "bytes"))
+_SCALARS: dict[type[inspect.Type], Scalar] = {
+    inspect.StrType: STRING,
+    inspect.LiteralType: STRING,
+    inspect.IntType: INT64,
+    inspect.FloatType: DOUBLE,
+    inspect.BoolType: BOOL,
+    inspect.BytesType: BYTES,
+}
+
+
+def choice_of(*types: Any) -> Choice:
+    """A choice among structs that have a tag each."""
+    return Choice(
+        tuple((_word(each.__struct_config__.tag), each) for each in types), str(types[0].__struct_config__.tag_field or "")
+    )
+
+
+def _word(tag: Any) -> str:
+    return str(tag).replace(".", "_").replace("-", "_")
+
+
+EVENT = choice_of(*get_args(AnyEvent))
+
+
+@cache
+def fields_of(struct: Any) -> tuple[Field, ...]:
+    described = inspect.type_info(struct)
+    assert isinstance(described, inspect.StructType), f"{struct} is no struct"
+    return tuple(_field(struct, each) for each in described.fields)
+
+
+def _field(struct: Any, field: inspect.Field) -> Field:
+    if struct is Entry and field.name == "event":
+        return Field(field.name, field.encode_name, EVENT, required=True)
+    shape, nullable = _shape(field.type)
+    plural = isinstance(shape, (Many, Map))
+    wrapped = plural and (nullable or bool(_default(field)))
+    return Field(field.name, field.encode_name, shape, nullable, field.required, wrapped)
+
+
+def _default(field: inspect.Field) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return None if field.default is msgspec.NODEFAULT else field.default
+
+
+def _shape(type_: inspect.Type) -> tuple[Shape, bool]:
+    """The shape, and whether there may be nothing."""
+    match type_:
+        case inspect.Metadata():
+            return _shape(type_.type)
+        case inspect.UnionType():
+            kinds = [each for each in type_.types if not isinstance(each, inspect.NoneType)]
+            return _union(kinds), len(kinds) < len(type_.types)
+        case inspect.ListType() | inspect.VarTupleType() | inspect.SetType() | inspect.FrozenSetType():
+            item, nullable = _shape(type_.item_type)
+            return (Json() if nullable or isinstance(item, (Json, Many, Map)) else Many(item)), False
+        case inspect.DictType():
+            value, nullable = _shape(type_.value_type)
+            return (Map(value) if isinstance(value, (Scalar, Message)) and not nullable else Json()), False
+        case inspect.StructType():
+            return Message(type_.cls), False
+    return _SCALARS.get(type(type_), Json()), False
+
+
+def _union(kinds: list[inspect.Type]) -> Shape:
+    if len(kinds) == 1:
+        return _shape(kinds[0])[0]
+    if all(isinstance(each, inspect.StructType) for each in kinds):
+        structs = [each for each in kinds if isinstance(each, inspect.StructType)]
+        return choice_of(*(each.cls for each in structs))
+    scalars = {_SCALARS.get(type(each)) for each in kinds}
+    return STRING if scalars == {STRING} else DOUBLE if scalars == {INT64, DOUBLE} else Json()
+
+
+def required_of(struct: Any) -> frozenset[str]:
+    return frozenset(each.name for each in fields_of(struct) if each.required)

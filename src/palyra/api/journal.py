@@ -1,0 +1,96 @@
+"""The journal over HTTP: one entry, verify, export. Long work happens on threads and stops when nobody waits for it."""
+
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from palyra.api import long_work
+from palyra.api.calls import NDJSON, Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, ok
+from palyra.core.errors import Unavailable
+from palyra.store import sqlite_files, tape
+from palyra.store.database import Tx
+from palyra.store.tape import Stored
+from palyra.store.verify import Bad
+
+_PAGE = 1_000
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """`bad` is the first bad entry; `pages` is what the database says of its file; `guards` are append-only rules that are gone."""
+
+    ok: bool
+    entries: int
+    tapes: int
+    bad: Bad | None
+    pages: list[str]
+    guards: list[str]
+
+
+class Progress(Struct, frozen=True):
+    entries: int
+
+
+class Export(Input, frozen=True, kw_only=True):
+    """`after`: a position in the journal, or in the session's tape if there is a session."""
+
+    session_id: Ulid = ""
+    after: Count = 0
+
+
+async def entry(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.db.read(lambda tx: tape.entry_at(tx, int(call.path["position"]))))
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+async def verify(call: Call[Nothing, Nothing]) -> Answer | Streaming:
+    return await long_work.told(call.headers, partial(verified, call.parts.journal_path), Progress)
+
+
+def verified(path: Path, progress: Callable[[int], None]) -> Verified:
+    pages = sqlite_files.page_problems(path)
+    try:
+        report = sqlite_files.inspect(path, progress)
+        guards = sqlite_files.missing_guards(path)
+    except Unavailable as error:
+        # A file that cannot be read to its end is an answer, not a failure to give one.
+        return Verified(ok=False, entries=0, tapes=0, bad=None, pages=[*pages, error.message], guards=[])
+    return Verified(
+        ok=report.ok and not pages and not guards,
+        entries=report.entries,
+        tapes=report.tapes,
+        bad=report.bad,
+        pages=pages,
+        guards=guards,
+    )
+
+
+# --- export ----------------------------------------------------------------------------------------------------------
+
+
+async def export(call: Call[Export, Nothing]) -> Streaming:
+    query = call.query
+    if query.session_id:
+        await call.parts.sessions.get(call.principal, query.session_id)
+    last = await call.parts.db.read(lambda tx: tape.head(tx, query.session_id) if query.session_id else tape.last_position(tx))
+    disposition = b'attachment; filename="palyra-%b.ndjson"' % (query.session_id or "journal").encode()
+    return Streaming(NDJSON, _lines(call.parts, query, last), headers=((b"content-disposition", disposition),))
+
+
+async def _lines(parts: Parts, query: Export, last: int) -> AsyncGenerator[bytes, None]:
+    """Entries as they are now: those appended meanwhile are for the next export."""
+    cursor = query.after
+    while cursor < last:
+        at, most = cursor, min(_PAGE, last - cursor)
+
+        def page(tx: Tx, at: int = at, most: int = most) -> list[Stored]:
+            return tape.after(tx, query.session_id, at, most) if query.session_id else tape.everything_after(tx, at, most)
+
+        stored = await parts.db.read(page)
+        if not stored:
+            return
+        cursor = stored[-1].seq if query.session_id else stored[-1].position
+        yield b"\n".join([entry.wire for entry in stored]) + b"\n"

@@ -1,0 +1,123 @@
+"""Session rules and the tools over recorded decisions, over HTTP. Rules are a person's: no tool leads here."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from palyra.agent.session_rules import ShownRule
+from palyra.api import long_work
+from palyra.api.calls import Answer, Call, Count, Input, Nothing, Parts, Streaming, Ulid, ok
+from palyra.core.errors import Forbidden, InvalidInput
+from palyra.core.events import ToolDecided
+from palyra.policy import backtest, store, suggest
+from palyra.policy.explain import Explanation
+from palyra.policy.policy_set import PolicySet
+from palyra.policy.reports import Report
+from palyra.store import decisions
+
+
+class NewRule(Input, frozen=True, kw_only=True):
+    words: Annotated[str, Meta(min_length=1, max_length=1_000)]
+
+
+class WhichRule(Input, frozen=True, kw_only=True):
+    rule_id: Ulid
+
+
+class RuleList(Struct, frozen=True):
+    rules: list[ShownRule]
+
+
+async def list_rules(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(RuleList(await call.parts.rules.listing(call.principal, call.path["session_id"])))
+
+
+async def add_rule(call: Call[Nothing, NewRule]) -> Answer:
+    return ok(await call.parts.rules.add(call.principal, call.path["session_id"], call.body.words), 201)
+
+
+async def remove_rule(call: Call[WhichRule, Nothing]) -> Answer:
+    return ok(await call.parts.rules.remove(call.principal, call.path["session_id"], call.query.rule_id))
+
+
+# --- recorded decisions -------------------------------------------------------------------------------------------------
+
+
+class Against(Input, frozen=True, kw_only=True):
+    """Another set of policies: a preset, a folder on the daemon's machine, or both; what is not given is the one in force."""
+
+    preset: str = ""
+    folder: str = ""
+    since_ms: Count = 0
+
+
+class Since(Input, frozen=True, kw_only=True):
+    since_ms: Count = 0
+
+
+class WhichCall(Input, frozen=True, kw_only=True):
+    call_id: Ulid
+
+
+class Decided(Struct, frozen=True):
+    calls: int
+
+
+class ExplainedCall(Struct, frozen=True, kw_only=True):
+    """`decided` is what the tape says; `now` is how the policies in force decide the same question."""
+
+    call_id: str
+    session_id: str
+    time_ms: int
+    tool: str
+    about: str
+    decided: ToolDecided
+    now: Explanation
+
+
+async def test(call: Call[Against, Nothing]) -> Answer | Streaming:
+    policies = await asyncio.to_thread(_other, call.parts, call.query)
+
+    def work(progress: Callable[[int], None]) -> Report:
+        return backtest.retest(call.parts.db.read_from_thread, policies, call.query.since_ms, progress)
+
+    return await long_work.told(call.headers, work, Decided)
+
+
+def _other(parts: Parts, wanted: Against) -> PolicySet:
+    if wanted.folder and not os.path.isabs(wanted.folder):
+        raise InvalidInput("the policy folder must be an absolute path on the daemon's machine", folder=wanted.folder)
+    return store.load(Path(wanted.folder) if wanted.folder else parts.policy.folder, wanted.preset or parts.policy.preset)
+
+
+async def suggested(call: Call[Since, Nothing]) -> Answer:
+    parts, since_ms = call.parts, call.query.since_ms
+    return ok(await asyncio.to_thread(suggest.suggest, parts.db.read_from_thread, parts.policy.current, since_ms))
+
+
+async def shadowed(call: Call[Since, Nothing]) -> Answer:
+    parts = call.parts
+    return ok(await asyncio.to_thread(backtest.shadowed, parts.db.read_from_thread, call.query.since_ms, parts.shadow))
+
+
+async def explain_call(call: Call[WhichCall, Nothing]) -> Answer:
+    found = await call.parts.db.read(lambda tx: decisions.find(tx, call.query.call_id))
+    if found.principal != call.principal:
+        raise Forbidden("this call was made for someone else", call_id=call.query.call_id)
+    now = await asyncio.to_thread(call.parts.policy.explain, backtest.question(found))
+    proposed = found.proposed
+    return ok(
+        ExplainedCall(
+            call_id=proposed.call_id,
+            session_id=found.session_id,
+            time_ms=found.time_ms,
+            tool=proposed.tool,
+            about=backtest.about(proposed.scope),
+            decided=found.decided,
+            now=now,
+        )
+    )

@@ -1,0 +1,171 @@
+"""The route table: one row says everything about an endpoint. Dispatch and the OpenAPI document are made from the same rows."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import msgspec
+from msgspec import Struct
+
+from palyra.api.calls import JSON, ULID_PATTERN, Answer, B, Call, Nothing, Q, Streaming
+from palyra.api.errors import ErrorBody, body_of
+from palyra.core.errors import PalyraError
+from palyra.store.tokens import TokenScope
+
+PARAMETERS: dict[str, str] = {
+    "session_id": ULID_PATTERN,
+    "run_id": ULID_PATTERN,
+    "approval_id": ULID_PATTERN,
+    "token_id": ULID_PATTERN,
+    "memory_id": ULID_PATTERN,
+    "candidate_id": ULID_PATTERN,
+    "task_id": ULID_PATTERN,
+    "schedule_id": ULID_PATTERN,
+    "incident_id": ULID_PATTERN,
+    "task_kind": "^[a-z][a-z0-9_.]{0,63}$",
+    "artifact_id": "^[0-9a-f]{64}$",
+    "fingerprint": "^[0-9a-f]{64}$",
+    "budget": "^[a-z0-9][a-z0-9_-]{0,62}$",
+    "position": "^[1-9][0-9]{0,14}$",
+    "seq": "^[1-9][0-9]{0,14}$",
+    "skill": "^[a-z0-9][a-z0-9-]{0,63}$",
+    "asset": r"^[A-Za-z0-9_-]{1,80}(\.[A-Za-z0-9_-]{1,40}){0,3}\.(js|css|svg|png)$",
+    "backup": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+    "channel": "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$",
+    "reply_id": "^[0-9A-Z]{26}[a-z]?$",
+    "server": "^[a-z0-9]([a-z0-9_-]{0,30}[a-z0-9])?$",
+    "worker": "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$",
+    "response": "^resp_[A-Za-z0-9_-]{1,100}$",
+    "model": "^[A-Za-z0-9][A-Za-z0-9._:@+/-]{0,199}$",
+}
+# What takes the rest of a path, with its slashes.
+_REST = frozenset({"model"})
+PATTERNS = {name: re.compile(pattern.replace("$", r"\Z")) for name, pattern in PARAMETERS.items()}
+
+
+@dataclass(frozen=True)
+class Gives:
+    """What a status carries: a type as JSON, or another media type."""
+
+    status: int
+    type: Any = None
+    media: bytes = JSON
+
+
+@dataclass(frozen=True)
+class Takes:
+    """A body that is not JSON: its media type, and how large it may be. The handler gets it as an Upload."""
+
+    media: bytes
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(Generic[Q, B]):
+    """`scope` None: no token is needed. `counted`: requests count towards limits.requests_per_second. `errors` are statuses beyond
+    those that follow from the rest of the row.
+    """
+
+    method: str
+    path: str
+    summary: str
+    handler: Callable[[Call[Q, B]], Awaitable[Answer | Streaming]]
+    gives: tuple[Gives, ...]
+    scope: TokenScope | None = "viewer"
+    # Whether answering uses something up, though it is a GET.
+    once: bool = False
+    # Whether a token of scope client may call it, for its own sessions.
+    client: bool = False
+    counted: bool = True
+    query: type[Q] = Nothing  # type: ignore[assignment]
+    body: type[B] | None = None
+    takes: Takes | None = None
+    # How large a JSON body may be; 0: as large as every other.
+    most: int = 0
+    errors: tuple[int, ...] = ()
+    # Request headers that change the answer, by name, for the document.
+    headers: tuple[tuple[str, str], ...] = ()
+    # How an error looks, and its type for the document.
+    refuse: Callable[[PalyraError], bytes] = body_of
+    problem: type[Struct] = ErrorBody
+
+    @property
+    def has_effects(self) -> bool:
+        return self.method != "GET"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+    @property
+    def body_required(self) -> bool:
+        return self.body is not None and any(field.required for field in msgspec.structs.fields(self.body))
+
+    @property
+    def query_required(self) -> bool:
+        return any(field.required for field in msgspec.structs.fields(self.query))
+
+
+class Endpoint:
+    """A route, ready to be called: its decoders are made once."""
+
+    __slots__ = ("decode", "default_body", "default_query", "label", "route")
+
+    def __init__(self, route: Route[Any, Any]) -> None:
+        self.route = route
+        self.label = f"{route.method} {route.path}"
+        self.decode = msgspec.json.Decoder(route.body).decode if route.body is not None else None
+        self.default_body = Nothing() if route.body is None else None if route.body_required else route.body()
+        self.default_query = None if route.query_required else route.query()
+
+
+class _Node:
+    __slots__ = ("children", "endpoints", "parameter")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.parameter: tuple[str, _Node] | None = None
+        self.endpoints: dict[str, Endpoint] = {}
+
+
+class Table:
+    """Routes by path, part by part. A part that is written out wins over a parameter."""
+
+    def __init__(self, routes: Sequence[Route[Any, Any]]) -> None:
+        self._root = _Node()
+        for route in routes:
+            node = self._root
+            for part in route.path.split("/")[1:]:
+                node = _following(node, part)
+            assert route.method not in node.endpoints, f"{route.method} {route.path} is in the table twice"
+            node.endpoints[route.method] = Endpoint(route)
+
+    def find(self, path: str) -> tuple[dict[str, Endpoint], dict[str, str]] | None:
+        """The endpoints of a path by method, and the values of its parameters."""
+        node, values = self._root, {}
+        parts = path.split("/")[1:]
+        for at, part in enumerate(parts):
+            child = node.children.get(part)
+            if child is not None:
+                node = child
+            elif node.parameter is not None and part:
+                name, node = node.parameter
+                values[name] = part
+                if name in _REST:
+                    values[name] = "/".join(parts[at:])
+                    break
+            else:
+                return None
+        return (node.endpoints, values) if node.endpoints else None
+
+
+def _following(node: _Node, part: str) -> _Node:
+    if not part.startswith("{"):
+        return node.children.setdefault(part, _Node())
+    name = part[1:-1]
+    assert name in PARAMETERS, f"there is no pattern for the parameter {name}"
+    if node.parameter is None:
+        node.parameter = (name, _Node())
+    assert node.parameter[0] == name, f"{name} and {node.parameter[0]} stand at the same place"
+    return node.parameter[1]

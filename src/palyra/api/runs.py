@@ -1,0 +1,103 @@
+"""Runs, approvals and grants over HTTP."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from palyra.agent.approvals import Answer as ApprovalAnswer
+from palyra.agent.approvals import ApprovalDraft
+from palyra.api.auth import check_standing
+from palyra.api.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
+from palyra.core.events import AdminChanged
+from palyra.core.ids import SYSTEM_TAPE
+from palyra.core.verdicts import Grant
+from palyra.store import approvals, prompt_breakdown, tape
+from palyra.store.approvals import Approval
+from palyra.store.database import Tx
+from palyra.store.prompt_breakdown import BilledTurn
+
+_PENDING = {"true": True, "false": False, "any": None}
+
+
+class Cancel(Input, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class ApprovalsQuery(Input, frozen=True, kw_only=True):
+    """`pending`: true, false (those that were answered) or any. `before`: the id of the last approval of the page before."""
+
+    pending: Literal["true", "false", "any"] = "true"
+    before: Ulid = ""
+    limit: Limit = 100
+
+
+class ApprovalPage(Struct, frozen=True):
+    approvals: list[Approval]
+    next: str | None
+
+
+class GrantList(Struct, frozen=True):
+    grants: list[Grant]
+
+
+class TokenBill(Struct, frozen=True):
+    turns: list[BilledTurn]
+
+
+async def get(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.gateway.run(call.principal, call.path["run_id"]))
+
+
+async def tokens(call: Call[Nothing, Nothing]) -> Answer:
+    run = await call.parts.gateway.run(call.principal, call.path["run_id"])
+    return ok(TokenBill(await call.parts.db.read(lambda tx: prompt_breakdown.of_run(tx, run.run_id))))
+
+
+async def cancel(call: Call[Nothing, Cancel]) -> Answer:
+    reason = call.body.reason or "cancelled by the user"
+    return ok(await call.parts.gateway.cancel(call.principal, call.path["run_id"], reason))
+
+
+async def stop(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.gateway.stop(call.principal))
+
+
+async def listing(call: Call[ApprovalsQuery, Nothing]) -> Answer:
+    query = call.query
+
+    def page(tx: Tx) -> list[Approval]:
+        before = approvals.position_of(tx, query.before, call.principal) if query.before else 1 << 62
+        return approvals.listing(tx, call.principal, pending=_PENDING[query.pending], before=before, limit=query.limit)
+
+    found = await call.parts.db.read(page)
+    return ok(ApprovalPage(found, found[-1].approval_id if len(found) == query.limit else None))
+
+
+async def approval(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.db.read(lambda tx: approvals.get(tx, call.path["approval_id"], call.principal)))
+
+
+async def answer(call: Call[Nothing, ApprovalAnswer]) -> Answer:
+    check_standing(call.token, call.body)
+    surface = "console" if call.by_cookie else f"api:{call.token.name}"
+    return ok(await call.parts.answers.answer(call.principal, call.path["approval_id"], call.body, surface))
+
+
+async def preview(call: Call[Nothing, ApprovalDraft]) -> Answer:
+    return ok(await call.parts.answers.preview(call.principal, call.path["approval_id"], call.body))
+
+
+async def grants(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(GrantList(await call.parts.db.read(lambda tx: approvals.grants_of(tx, call.principal))))
+
+
+async def remove_grant(call: Call[Nothing, Nothing]) -> Answer:
+    approval_id = call.path["approval_id"]
+
+    def step(tx: Tx) -> None:
+        approvals.remove_grant(tx, call.principal, approval_id)
+        removed = AdminChanged(what="policy", action="grant removed", subject=approval_id)
+        tape.append(tx, SYSTEM_TAPE, call.principal, [removed])
+
+    await call.parts.db.write(step)
+    return Answer(204)

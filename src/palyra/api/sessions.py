@@ -1,0 +1,185 @@
+"""Sessions over HTTP."""
+
+from functools import partial
+from typing import Annotated
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Meta, Struct
+
+from palyra.agent import client_tokens
+from palyra.agent.gateway import Submission
+from palyra.agent.sessions import Resolve
+from palyra.api.calls import Answer, Call, Count, Input, Limit, Nothing, Ulid, ok
+from palyra.core.errors import NotFound
+from palyra.core.events import Entry
+from palyra.features.time_travel.undo import Undo
+from palyra.store import artifacts, runs, sessions, tape
+from palyra.store.artifacts import Artifact
+from palyra.store.database import Tx
+from palyra.store.runs import RunRow
+from palyra.store.sessions import Session
+from palyra.store.tape import Stored
+
+
+class Listing(Input, frozen=True, kw_only=True):
+    """`before`: the id of the last session of the page before."""
+
+    archived: bool = False
+    before: Ulid = ""
+    limit: Limit = 50
+
+
+class SessionPage(Struct, frozen=True):
+    sessions: list[Session]
+    next: str | None
+
+
+class Search(Input, frozen=True, kw_only=True):
+    """`semantic`: by meaning too, not by words alone."""
+
+    q: Annotated[str, Meta(min_length=1, max_length=500)]
+    semantic: bool = True
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+class Change(Input, frozen=True, kw_only=True):
+    """`kept`: it stays in the journal however old it gets."""
+
+    title: str | None = None
+    archived: bool | None = None
+    kept: bool | None = None
+
+
+class Branch(Input, frozen=True, kw_only=True):
+    """`at`: the last entry that the new session shares; without it, all of them."""
+
+    at: Count | None = None
+    title: str = ""
+
+
+class EntriesQuery(Input, frozen=True, kw_only=True):
+    after: Count = 0
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 200
+
+
+class EntryPage(Struct, frozen=True):
+    """`next` is the cursor of the next page, null on the last one."""
+
+    entries: list[Entry]
+    next: int | None
+
+
+class _EntryPage(Struct, frozen=True):
+    """The same page from stored bytes."""
+
+    entries: list[msgspec.Raw]
+    next: int | None
+
+
+class ArtifactName(Input, frozen=True, kw_only=True):
+    """`name`: what the file is to be called where it is downloaded."""
+
+    name: Annotated[str, Meta(max_length=200)] = ""
+
+
+class RunsQuery(Input, frozen=True, kw_only=True):
+    """`before`: the id of the last run of the page before."""
+
+    before: Ulid = ""
+    limit: Limit = 50
+
+
+class RunPage(Struct, frozen=True):
+    runs: list[RunRow]
+    next: str | None
+
+
+async def resolve(call: Call[Nothing, Resolve]) -> Answer:
+    session, is_new = await call.parts.sessions.find_or_create(call.principal, client_tokens.resolved(call.token, call.body))
+    return ok(session, 201 if is_new else 200)
+
+
+async def listing(call: Call[Listing, Nothing]) -> Answer:
+    query = call.query
+    page = await call.parts.sessions.listing(
+        call.principal, archived=query.archived, before=query.before, limit=query.limit, device=call.token.device
+    )
+    return ok(SessionPage(page, page[-1].session_id if len(page) == query.limit else None))
+
+
+async def search(call: Call[Search, Nothing]) -> Answer:
+    query = call.query
+    return ok(await call.parts.transcripts.search(call.principal, query.q, query.limit, semantic=query.semantic))
+
+
+async def get(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.sessions.get(call.principal, call.path["session_id"]))
+
+
+async def change(call: Call[Nothing, Change]) -> Answer:
+    body = call.body
+    change = partial(call.parts.sessions.change, call.principal, call.path["session_id"])
+    return ok(await change(title=body.title, archived=body.archived, kept=body.kept))
+
+
+async def reset(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.sessions.reset(call.principal, call.path["session_id"]))
+
+
+async def branch(call: Call[Nothing, Branch]) -> Answer:
+    body = call.body
+    return ok(await call.parts.sessions.branch(call.principal, call.path["session_id"], body.at, body.title), 201)
+
+
+async def entries(call: Call[EntriesQuery, Nothing]) -> Answer:
+    session_id, query = call.path["session_id"], call.query
+
+    def page(tx: Tx) -> list[Stored]:
+        sessions.get(tx, session_id, call.principal)
+        return tape.after(tx, session_id, query.after, query.limit)
+
+    stored = await call.parts.db.read(page)
+    following = stored[-1].seq if len(stored) == query.limit else None
+    return ok(_EntryPage([msgspec.Raw(entry.wire) for entry in stored], following))
+
+
+async def messages(call: Call[Nothing, Submission]) -> Answer:
+    origin = client_tokens.origin_of(call.token, attended=call.body.attended)
+    return ok(await call.parts.gateway.submit(call.principal, call.path["session_id"], call.body, origin=origin), 202)
+
+
+async def runs_of(call: Call[RunsQuery, Nothing]) -> Answer:
+    session_id, query = call.path["session_id"], call.query
+
+    def page(tx: Tx) -> list[RunRow]:
+        sessions.get(tx, session_id, call.principal)
+        before = runs.position_of(tx, query.before) if query.before else 1 << 62
+        return runs.of_session(tx, session_id, before=before, limit=query.limit)
+
+    found = await call.parts.db.read(page)
+    return ok(RunPage(found, found[-1].run_id if len(found) == query.limit else None))
+
+
+async def undo(call: Call[Nothing, Undo]) -> Answer:
+    return ok(await call.parts.undoing.undo(call.principal, call.path["session_id"], call.body))
+
+
+async def artifact(call: Call[ArtifactName, Nothing]) -> Answer:
+    session_id, artifact_id = call.path["session_id"], call.path["artifact_id"]
+
+    def query(tx: Tx) -> Artifact | None:
+        sessions.get(tx, session_id, call.principal)
+        return artifacts.artifact(tx, session_id, artifact_id)
+
+    found = await call.parts.db.read(query)
+    if found is None:
+        raise NotFound(f"this session has no artifact {artifact_id}", artifact_id=artifact_id)
+    # What a tool fetched is never shown as a page of ours, whatever it says it is.
+    disposition = b"attachment; filename*=UTF-8''%b" % quote(call.query.name or artifact_id[:16], safe="").encode()
+    return Answer(200, found.body, _media(found.media_type), ((b"content-disposition", disposition),))
+
+
+def _media(stored: str) -> bytes:
+    printable = stored.isascii() and stored.isprintable() and "/" in stored
+    return stored.encode() if printable else b"application/octet-stream"

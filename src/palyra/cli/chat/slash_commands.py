@@ -1,0 +1,330 @@
+"""The commands of a chat. Each is one function over the chat and what was written behind the name."""
+
+from palyra.cli import admin_client, attachments, client, formatting, short_ids
+from palyra.cli.chat.loop import Chat, Command
+from palyra.cli.render import entries
+from palyra.cli.render.markdown_stream import Prose
+from palyra.cli.safe_text import clean, one_line
+from palyra.core.conversation import CallProgress, Conversation, ModelTurn
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.events import SessionCompacted
+from palyra.features.compaction import cli as compaction_cli
+from palyra.features.time_travel.cli.undo import explained
+from palyra.store.usage import UsageRow
+
+HELP = """\
+/help                this
+/new [title]         a new session in this folder
+/session ID          go to another session; /sessions lists them
+/reset               empty the conversation; the history stays
+/compact [preview]   condense the older turns now; /uncompact takes it back
+/branch [seq]        go on from here, or from an entry, in a new session
+/title TEXT          name the session
+/undo [call]         take back the newest change, or the one of a call; --force overrules
+/approvals           show what waits for an answer
+/why [call]          how the newest call, or this one, was decided
+/model [name]        show the models, or use another one from now on
+/steer TEXT          give the working run something to consider
+/interrupt TEXT      stop what it is saying and make it read this first
+/attach [FILE]       send a file along with what you say next; alone: leave out what waits
+/stop                stop the runs of this session
+/reasoning [on|off]  show the reasoning, or fold it away again
+/rule WORDS          lay a rule down for this session, like “never touch ./secrets”
+/rules               the rules of this session; /rule remove N lifts one
+/vault NAME          store a secret; its value is asked for and not shown
+/usage               what this session has used
+/up                  start a daemon for this chat, when the other one has ended
+/quit                leave; also Ctrl-D
+while a run works, anything else you write is queued behind it"""
+
+
+# Where the descriptions begin, and from which width on there is room for them beside the names.
+_BESIDE, _ROOM = 21, 60
+
+
+def _help(chat: Chat, rest: str) -> None:
+    width = chat.terminal.out.width
+    for line in HELP.splitlines():
+        name, about = (line[:_BESIDE], line[_BESIDE:]) if line.startswith("/") else ("", line)
+        hang = _BESIDE if width >= _ROOM else 2
+        said = Prose(chat.terminal.out.style, lambda: width, markdown=False, indent=hang if name else 0).whole(about)
+        chat.terminal.line(name + said if not name or width >= _ROOM else f"{name.rstrip()}\n  {said}")
+
+
+def _new(chat: Chat, rest: str) -> None:
+    chat.open(client.resolve(chat.api, workspace=chat.session.workspace, title=rest, session_id=client.new_id()))
+
+
+def _session(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("which session? /sessions lists them")
+    chat.open(client.session(chat.api, short_ids.session(chat.api, rest)))
+
+
+def _sessions(chat: Chat, rest: str) -> None:
+    for each in client.sessions(chat.api, limit=20):
+        mark = "*" if each.session_id == chat.session.session_id else " "
+        active = f" [{each.active}]" if each.active else ""
+        head = f"{mark} {each.session_id}  {formatting.ago(each.updated_ms):>12}  "
+        room = min(60, chat.terminal.out.width - len(head) - len(active))
+        chat.terminal.line(f"{head}{one_line(each.title, max(10, room))}{active}")
+
+
+def _reset(chat: Chat, rest: str) -> None:
+    client.reset(chat.api, chat.session.session_id)
+
+
+def _compact(chat: Chat, rest: str) -> None:
+    if rest not in ("", "preview"):
+        raise InvalidInput("/compact, or /compact preview")
+    made = compaction_cli.compact(chat.api, chat.session.session_id, preview=rest == "preview")
+    if not made.applied:
+        # What was done is on the tape, and so on the screen.
+        for line in compaction_cli.told(made, summary=True):
+            chat.terminal.line(line)
+
+
+def _uncompact(chat: Chat, rest: str) -> None:
+    if rest and not rest.isdecimal():
+        raise InvalidInput("/uncompact takes the number of an entry, or nothing")
+    compaction_cli.undo(chat.api, chat.session.session_id, int(rest) if rest else None)
+
+
+def _branch(chat: Chat, rest: str) -> None:
+    if rest and not rest.isdecimal():
+        raise InvalidInput("/branch takes the number of an entry, or nothing")
+    chat.open(client.branch(chat.api, chat.session.session_id, int(rest) if rest else None))
+
+
+def _title(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("which title?")
+    chat.say(f"the title is now: {clean(client.change(chat.api, chat.session.session_id, title=rest).title)}")
+
+
+def _undo(chat: Chat, rest: str) -> None:
+    force = rest.endswith("--force")
+    call_id = rest.removesuffix("--force").strip().upper()
+    try:
+        # What was undone is on the tape, and so on the screen.
+        client.undo(chat.api, chat.session.session_id, call_id=call_id, force=force)
+    except Conflict as error:
+        raise explained(error, "/undo --force") from error
+    except NotFound as error:
+        raise NotFound(f"{error.message}; `palyra undo` in a shell also knows this folder's other sessions") from error
+
+
+def _approvals(chat: Chat, rest: str) -> None:
+    if not chat.screen.pending:
+        chat.say("nothing waits for an answer in this session")
+    chat.ask_again()
+
+
+def _model(chat: Chat, rest: str) -> None:
+    known = client.models(chat.api)
+    if rest and rest not in {each.name for each in known}:
+        chat.say(f"there is no model {clean(rest)}", "yellow")
+    elif rest:
+        chat.model = rest
+    current = chat.model or next((each.name for each in known if each.default), "")
+    for each in known:
+        chat.terminal.line(
+            f"{'*' if each.name == current else ' '} {clean(each.name)}{'' if each.healthy is not False else '  (not healthy)'}"
+        )
+
+
+def _steer(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("steer it where? /steer TEXT")
+    chat.send(rest, "steer")
+
+
+def _interrupt(chat: Chat, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("say what it should read first: /interrupt TEXT")
+    chat.send(rest, "interrupt")
+
+
+def _attach(chat: Chat, rest: str) -> None:
+    if not rest:
+        chat.say(f"{len(chat.attached)} files will not be sent" if chat.attached else "which file? /attach FILE")
+        chat.attached = []
+        return
+    kept = attachments.send(chat.api, chat.session.session_id, rest)
+    chat.attached.append(kept.attaching)
+    chat.say(f"{kept.said}; it goes with what you say next")
+
+
+def _stop(chat: Chat, rest: str) -> None:
+    if not chat.screen.working:
+        chat.say("nothing is running in this session")
+    chat.stop()
+
+
+def _reasoning(chat: Chat, rest: str) -> None:
+    if rest not in ("", "on", "off"):
+        raise InvalidInput("/reasoning on, or /reasoning off")
+    chat.screen.unfolded = rest == "on" if rest else not chat.screen.unfolded
+    chat.say(f"reasoning is {'shown' if chat.screen.unfolded else 'folded away'} from now on")
+
+
+def _usage(chat: Chat, rest: str) -> None:
+    rows = admin_client.usage(chat.api, "session", session_id=chat.session.session_id)
+    total = rows[0] if rows else UsageRow("", 0, 0, 0, 0, 0, 0, 0)
+    cost = formatting.money(total.cost_microusd) if total.cost_microusd else "no price is known" if total.unpriced else "no cost"
+    said = (
+        f"{formatting.counted(total.calls, 'model call', 'model calls')} · {formatting.count(total.input_tokens)} tokens in "
+        f"({formatting.count(total.cached_tokens)} cached) · {formatting.count(total.output_tokens)} out · {cost}"
+    )
+    chat.screen.lines(entries.wrapped(chat.terminal.out.style, said, chat.terminal.out.width))
+
+
+def _vault(chat: Chat, rest: str) -> None:
+    from palyra.features.vault import cli as vault_cli
+
+    if not rest or " " in rest:
+        # Whoever wrote the value behind the name must not find it in the history later.
+        chat.forget_line()
+        raise InvalidInput("/vault NAME, and nothing else: the value is asked for, so that it is neither shown nor kept")
+    with chat.terminal.lent():
+        try:
+            value = vault_cli.ask(rest)
+        except (EOFError, KeyboardInterrupt):
+            value = ""
+    if not value:
+        chat.say("nothing is stored")
+        return
+    chat.say(f"{clean(vault_cli.put(chat.api, rest, value).label)} is stored: tools are given vault:{clean(rest)}")
+
+
+def _rule(chat: Chat, rest: str) -> None:
+    from palyra.cli import rules
+
+    verb, _, which = rest.partition(" ")
+    if not rest:
+        raise InvalidInput("which rule? /rule WORDS lays one down, /rules lists them, /rule remove N lifts one")
+    if verb == "remove" and which.strip().isdecimal():
+        found = rules.of_session(chat.api, chat.session.session_id)
+        number = int(which)
+        if not 1 <= number <= len(found):
+            raise NotFound(f"there is no rule {number}: /rules lists them")
+        rules.lift(chat.api, chat.session.session_id, found[number - 1].rule_id)
+        chat.say(f"lifted: {clean(found[number - 1].words)}")
+        return
+    try:
+        made = rules.lay_down(chat.api, chat.session.session_id, rest)
+    except InvalidInput as error:
+        forms = rules.forms_of(error)
+        chat.say(clean(error.message.partition("; a rule is one of these")[0] if forms else error.message), "yellow")
+        if forms:
+            chat.say("a rule is one of these; a name with spaces is put in double quotes:")
+            chat.screen.lines([f"  {clean(form)}" for form in forms])
+        return
+    chat.say(f"from now on: {clean(made.words)}. {clean(made.means)}")
+
+
+def _rules(chat: Chat, rest: str) -> None:
+    from palyra.cli import rules
+
+    found = rules.of_session(chat.api, chat.session.session_id)
+    if not found:
+        chat.say("no rules: the policies alone decide; /rule WORDS lays one down")
+    for number, rule in enumerate(found, 1):
+        chat.terminal.line(f"{number}  {clean(rule.words)}")
+        chat.say(f"   {clean(rule.means)}")
+
+
+def _why(chat: Chat, rest: str) -> None:
+    for line in why_lines(chat, rest.upper()):
+        chat.terminal.line(line)
+
+
+def why_lines(chat: Chat, call_id: str) -> list[str]:
+    """How a call was decided and what it did, from the tape."""
+    conversation = Conversation(chat.session.session_id)
+    for entry in client.entries(chat.api, chat.session.session_id):
+        event = entries.read(entry)
+        # Calls that were condensed away were decided all the same.
+        if event is not None and not isinstance(event, SessionCompacted):
+            conversation.apply(entry.seq, entry.run_id, entry.time_ms, event)
+    calls = [call for turn in conversation.turns if isinstance(turn, ModelTurn) for call in turn.calls]
+    chosen = [call for call in calls if not call_id or call.call.id == call_id][-1:]
+    if not chosen:
+        raise NotFound("there is no such call in this session" if call_id else "no tool was called in this session yet")
+    return _call_lines(chosen[0], chat.terminal.out.style, chat.terminal.out.width)
+
+
+def _call_lines(call: CallProgress, style: entries.Style, width: int) -> list[str]:
+    lines: list[str] = []
+
+    def tell(text: str) -> None:
+        lines.extend(entries.wrapped(style, text, width))
+
+    arguments = call.proposed.arguments if call.proposed else call.call.arguments
+    about = " ".join(filter(None, (clean(call.call.tool), formatting.about(arguments))))
+    tell(f"{about}  (call {call.call.id})")
+    if call.decided:
+        by = f" by {', '.join(call.decided.policies)}" if call.decided.policies else f" by {call.decided.by}"
+        tell(f"  decided: {call.decided.verdict}{clean(by)}: {one_line(call.decided.reason, 300)}")
+    if call.asked:
+        # Mostly the words of the decision: said once.
+        why = f", {one_line(call.asked.why, 300)}" if not call.decided or call.asked.why != call.decided.reason else ""
+        tell(f"  asked: risk {call.asked.risk}{why}")
+    if call.answered:
+        reason = f": {one_line(call.answered.reason, 300)}" if call.answered.reason else ""
+        where = one_line(call.answered.surface.removeprefix("api:")) or "the daemon"
+        tell(f"  answered: {call.answered.decision} ({call.answered.scope}, {where}){reason}")
+        if call.answered.arguments is not None:
+            tell("  the arguments were edited before the yes:")
+            lines += entries.edited_lines(style, arguments, call.answered.arguments)
+    if call.finished:
+        tell(
+            f"  {call.finished.outcome} after {formatting.duration(call.finished.duration_ms)}: {one_line(call.finished.text, 200)}"
+        )
+    if call.finished and call.finished.attestation:
+        seal = call.finished.attestation
+        tell(f"  executed by {clean(seal.executor)}, tier {seal.tier}, policy version {clean(seal.policy_version)}")
+    if call.undone:
+        tell("  undone since")
+    return lines
+
+
+def _up(chat: Chat, rest: str) -> None:
+    chat.start_daemon()
+
+
+def _quit(chat: Chat, rest: str) -> None:
+    chat.over = True
+
+
+COMMANDS: dict[str, Command] = {
+    "help": _help,
+    "new": _new,
+    "session": _session,
+    "sessions": _sessions,
+    "reset": _reset,
+    "compact": _compact,
+    "uncompact": _uncompact,
+    "branch": _branch,
+    "title": _title,
+    "undo": _undo,
+    "approvals": _approvals,
+    "why": _why,
+    "model": _model,
+    "steer": _steer,
+    "interrupt": _interrupt,
+    "attach": _attach,
+    "stop": _stop,
+    "reasoning": _reasoning,
+    "rule": _rule,
+    "rules": _rules,
+    "vault": _vault,
+    "usage": _usage,
+    "up": _up,
+    "quit": _quit,
+    "exit": _quit,
+}
+
+
+def complete(text: str) -> list[str]:
+    return [f"/{name}" for name in COMMANDS if f"/{name}".startswith(text)] if text.startswith("/") else []

@@ -1,0 +1,104 @@
+"""Ids as a person types them: in any case, and as few of their first characters as name one thing. Never a guess between two."""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from palyra.cli import admin_client, client
+from palyra.client.http import Api
+from palyra.core import ids
+from palyra.core.errors import InvalidInput, NotFound
+from palyra.store.approvals import Approval
+
+_SHORTEST = 6
+_PART = re.compile(r"[0-9A-HJKMNP-TV-Z]{6,25}")
+_MOST_APPROVALS = 500
+_MOST_SESSIONS = 1_000
+_MOST_RUNS = 500
+_MOST_NAMED = 5
+
+
+def session(api: Api, given: str) -> str:
+    """The id of a session."""
+    places = (lambda: _sessions(api, archived=False), lambda: _sessions(api, archived=True))
+    return _whole(given, "session", "palyra sessions", places)
+
+
+def _sessions(api: Api, *, archived: bool) -> Iterable[str]:
+    return (each.session_id for each in client.sessions(api, archived=archived, limit=_MOST_SESSIONS))
+
+
+def approval(api: Api, given: str) -> Approval:
+    """An approval. Without an id, the one that is pending, if there is exactly one."""
+    if given:
+        places = (lambda: _approvals(api, "true"), lambda: _approvals(api, "any"))
+        return client.approval(api, _whole(given, "approval", "palyra approvals list --all", places))
+    pending = client.approvals(api)
+    if not pending:
+        raise NotFound("nothing waits for an answer")
+    if len(pending) > 1:
+        raise InvalidInput(f"{len(pending)} approvals wait for an answer: say which; `palyra approvals` lists them")
+    return pending[0]
+
+
+def _approvals(api: Api, pending: str) -> Iterable[str]:
+    found = client.approvals(api, pending="any" if pending == "any" else "true", limit=_MOST_APPROVALS)
+    return (each.approval_id for each in found)
+
+
+def grant(api: Api, given: str) -> str:
+    """The id of a grant, which is that of the approval it was given in."""
+    return _whole(given, "grant", "palyra approvals grants", (lambda: (each.approval_id for each in client.grants(api)),))
+
+
+def run(api: Api, given: str) -> str:
+    """The id of a run. One in which no model was asked has no usage, and is known by its whole id only."""
+    used = partial(admin_client.usage, api, "run", limit=_MOST_RUNS)
+    return _whole(given, "run", "palyra usage --by run", (lambda: (each.group for each in used()),))
+
+
+def memory(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    """The id of something that is remembered."""
+    return _whole(given, "memory", "palyra memory list --state all", (listed,))
+
+
+def candidate(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    """The id of something that was learned."""
+    return _whole(given, "candidate", "palyra learn list --state all", (listed,))
+
+
+def schedule(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    return _whole(given, "schedule", "palyra schedule list", (listed,))
+
+
+def task(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    """The id of a background task."""
+    return _whole(given, "task", "palyra tasks", (listed,))
+
+
+def incident(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    return _whole(given, "incident", "palyra incidents", (listed,))
+
+
+def notice(given: str, listed: Callable[[], Iterable[str]]) -> str:
+    return _whole(given, "notice", "palyra notices", (listed,))
+
+
+def _whole(given: str, what: str, lister: str, places: Iterable[Callable[[], Iterable[str]]]) -> str:
+    """The whole id; places are looked at in their order until one holds it."""
+    part = given.strip().upper()
+    if len(part) == 26:
+        return ids.check(part, f"the id of the {what}")
+    if not _PART.fullmatch(part):
+        one = f"an {what}" if what[0] in "aeiou" else f"a {what}"
+        raise InvalidInput(
+            f"{given!r} is not the id of {one}: give its 26 characters, or at least the first {_SHORTEST}; `{lister}` shows them"
+        )
+    for place in places:
+        found = list(dict.fromkeys(each for each in place() if each.startswith(part)))
+        if len(found) > 1:
+            some = ", ".join(found[:_MOST_NAMED]) + (", …" if len(found) > _MOST_NAMED else "")
+            raise InvalidInput(f"{len(found)} ids begin with {part}: {some}; give more characters")
+        if found:
+            return found[0]
+    raise NotFound(f"there is no {what} whose id begins with {part}: `{lister}` shows them")

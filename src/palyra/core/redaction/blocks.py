@@ -1,0 +1,132 @@
+"""Private keys written over several lines, whole or in part: escaped, quoted, commented, or with a fence missing."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from palyra.core.redaction import shapes
+from palyra.core.redaction.formats import Hit
+
+# A form body writes the blanks as +.
+BEGIN = re.compile(r"-{2,5} ?BEGIN[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}")
+END = re.compile(r"-{2,5} ?END[ +](?:[A-Z0-9]{2,12}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)? ?-{2,5}")
+_EITHER = re.compile(BEGIN.pattern.replace("BEGIN", "(BEGIN|END)"))
+_PUBLIC = re.compile(r"-----BEGIN (?![A-Z0-9 ]*PRIVATE)[A-Z0-9 ]{3,40}-----")
+_ANY_END = re.compile(r"-----END [A-Z0-9 ]{3,40}-----")
+_PUTTY = re.compile(r"Private-Lines: \d+\r?\n(?:[A-Za-z0-9+/=]{4,80}\r?\n){1,200}")
+LONGEST = 64 << 10
+# One line of a key body: base64 behind any comment marks or quotes, or a header such as DEK-Info.
+_BODY_LINE = re.compile(
+    r"[^\w\n]{0,40}(?:[A-Za-z0-9+/=\\]{12,}[^\w\n]{0,12}|(?:Proc-Type|DEK-Info|Version|Comment): [^\n]{0,200})?(?:\n|\\n|$)"
+)
+# The end of a body, read backwards.
+_GAP = re.compile(r"(?:n\\|[\s\"'+,#*/\\>|]){0,24}")
+_BACK = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_STEP = 256
+_FENCE = 80  # no fence is longer
+_LINE = re.compile(r"(?<![A-Za-z0-9+/=_.\-])[A-Za-z]?[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/=_\-])")
+
+
+# The last line of a body is shorter. It shows only where a comment holds nothing else.
+_COMMENTED = re.compile(r"(?m)^[ \t]*(?:\*|\#|//+|;|--)[ \t]+([A-Za-z0-9+/]{40,63})[ \t]*$")
+
+
+def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+    yield from fenced(text)
+    if "Private-Lines" in text:
+        for found in _PUTTY.finditer(text):
+            yield Hit(*found.span(), "private-key")
+    if runs:
+        yield from _lines(text, runs)
+        for found in _COMMENTED.finditer(text) if any(40 <= end - start <= 63 for start, end in runs) else ():
+            if len(found[1]) % 4 in (0, 1) and ("+" in found[1] or "/" in found[1][1:]) and _is_key_material(found[1]):
+                yield Hit(*found.span(1), "private-key")
+
+
+def public_spans(text: str) -> list[tuple[int, int]]:
+    """Certificates, public keys, signatures: base64 that is meant to be read."""
+    begins = [begin.start() for begin in _PUBLIC.finditer(text)] if "-----BEGIN" in text else []
+    ends = [end.end() for end in _ANY_END.finditer(text)] if begins else []
+    return [(begin, _next(ends, begin, min(len(text), begin + LONGEST))) for begin in begins]
+
+
+def _next(positions: Sequence[int], after: int, otherwise: int) -> int:
+    at = bisect_right(positions, after)
+    return positions[at] if at < len(positions) and positions[at] <= after + LONGEST else otherwise
+
+
+def fenced(text: str) -> Iterator[Hit]:
+    """Private keys between their fences, or from the one fence that is there."""
+    if "PRIVATE" not in text:
+        return
+    begins, ends = _fences(text)
+    closing = [end for _, end in ends]
+    opening = [start for start, _ in begins]
+    for start, body in begins:
+        end = _next(closing, start, 0)
+        if not end or end > _next(opening, start, end):  # no end, or another key begins before it
+            end = _unclosed(text, body)
+        yield Hit(start, end, "private-key")
+    for start, end in ends:
+        first = _unopened(text, start)
+        if first < start:
+            yield Hit(first, end, "private-key")
+
+
+def _fences(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Every fence at the beginning and at the end of a key, looked for around the word that all of them have."""
+    begins: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
+    at, last = text.find("PRIVATE"), 0
+    while at >= 0:
+        fence = (
+            _EITHER.search(text, max(at - _FENCE, last), at + _FENCE) if text.find("--", max(at - _FENCE, last), at) >= 0 else None
+        )
+        if fence:
+            last = fence.end()
+            (begins if fence[1] == "BEGIN" else ends).append(fence.span())
+        at = text.find("PRIVATE", max(at + 7, last))
+    return begins, ends
+
+
+def _unclosed(text: str, at: int) -> int:
+    while at < len(text) and (line := _BODY_LINE.match(text, at)) and line.end() > at:
+        at = line.end()
+    return at
+
+
+def _unopened(text: str, at: int) -> int:
+    low = max(0, at - LONGEST)
+    while at > low:
+        back = text[max(low, at - _STEP) : at][::-1]
+        gap = _GAP.match(back)
+        body = _BACK.match(back, gap.end() if gap else 0)
+        if body is None:
+            break
+        at -= body.end()
+    return at
+
+
+def _lines(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+    """Single lines of a key body: PEM breaks base64 at 64, and hardly anything else does."""
+    public: list[tuple[int, int]] | None = None
+    for start, end in runs:
+        for found in _LINE.finditer(text, start, end) if end - start >= 64 else ():
+            if not _is_key_material(found[0]) or not ("/" in found[0] or "+" in found[0] or _ends_line(text, *found.span())):
+                continue
+            public = public_spans(text) if public is None else public
+            if not any(low <= found.start() < high for low, high in public):
+                yield Hit(*found.span(), "private-key")
+
+
+def _ends_line(text: str, start: int, end: int) -> bool:
+    """Alone, or the last thing in a line of a log: not what a name was given."""
+    before = text[max(0, start - 8) : start]
+    return (
+        before[-1:] in ("", "\n", " ", "\t") and before.rstrip()[-1:] not in ("=", ":") and text[end : end + 1] in ("", "\n", "\r")
+    )
+
+
+def _is_key_material(line: str) -> bool:
+    mixed = any(c.isupper() for c in line) and any(c.islower() for c in line) and any(c.isdigit() for c in line)
+    return mixed and shapes.entropy(line) >= 4.3 and not shapes.is_filler(line)

@@ -1,0 +1,67 @@
+"""Values that look drawn at random and are given to a name that says nothing, as `shodan = "k3J…"`. Weak evidence, so strict.
+
+Digests, identifiers and pictures look drawn too: they are known by their alphabet (hex, no capitals), by the name in front of
+them, or by where they stand.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from palyra.core.redaction import encodings, shapes
+from palyra.core.redaction.formats import Hit
+
+_VALUE = re.compile(r"(?=[^=]*[A-Z])(?=[^=]*[a-z])(?=[^=]*[0-9])[A-Za-z0-9_\-+/]{24,128}={0,2}")
+# name = "value", read backwards from the value: what stands between, and the name.
+_NAME = re.compile(r"[\"'`]?[ \t]{0,4}(?:>?=:?|:)[ \t]{0,4}[\"'\]]{0,2}([\w.\-]{1,48})")
+_BEFORE = 64
+# Names of what looks drawn and is no secret.
+_HARMLESS = re.compile(
+    r"(?i)^z?h\d?$|sha\d*|hash|digest|integrity|checksum|etag|nonce|commit|uuid|guid|(?:^|[_\-.a-z])id$|ids$|cursor|sign|fingerprint|sum$|csp|sri|version|rev|"
+    r"public|cert|modulus|data|src|href|ur[li]|path|class|name|file|image|img|font|icon|test|expect|example|sample|content|body|text|html|svg|"
+    r"alphabet|chars|charset|module|import|node|require|resolved|link|ref|tag|trace|span|session|request|key$|cache|build|asset|chunk|page|next|"
+    r"continu|identifier|arn|protect|preset|alarm|marker|vector|matrix|payload|result|output|input|message|title|label|param|type|event|color|style|x5c|kid|jti|code_?verifier"
+)
+_LEAST = 24
+_SEPARATORS = re.compile(r"[_\-/]")
+_LEAST_PART = 16  # words and numbers that are joined have shorter parts
+
+
+def find(text: str, runs: Sequence[tuple[int, int]]) -> Iterator[Hit]:
+    for start, end in runs:
+        if end - start < _LEAST:
+            continue
+        if text.startswith("arn:", start):
+            continue
+        given = max(text.rfind("=", start, end - 3), text.rfind(":", start, end)) + 1
+        at = given if given > start else start
+        value = _VALUE.fullmatch(text, at, end)
+        name = _NAME.match(text[max(0, at - _BEFORE) : at][::-1]) if value else None
+        if value and name and not _HARMLESS.search(name[1][::-1]) and _is_drawn(value[0]):
+            yield Hit(at, end, "drawn")
+
+
+def _is_drawn(value: str) -> bool:
+    kinds = (str.isupper, str.islower, str.isdigit)
+    longest = max(_SEPARATORS.split(value), key=len)
+    if (
+        value.count("/") > 3
+        or len(longest) < _LEAST_PART
+        or shapes.is_words(longest)
+        or not all(sum(map(kind, value)) >= 3 for kind in kinds)
+    ):
+        return False
+    if shapes.is_made_up(value) or not shapes.is_random(value, _LEAST) or shapes.entropy(value) < 3.9:
+        return False
+    return _unlikely(value) and not encodings.is_readable(value)
+
+
+def _unlikely(value: str) -> bool:
+    """Whether neighbouring letters follow each other as chance has it, not as words do: changes of case and of kind all along."""
+    changes = sum(_kind(a) != _kind(b) for a, b in pairwise(value))
+    return changes >= 0.38 * len(value) and math.log2(len(set(value))) >= 3.9
+
+
+def _kind(char: str) -> int:
+    return 0 if char.isdigit() else 1 if char.isupper() else 2 if char.islower() else 3

@@ -1,6 +1,0 @@
-"""Finds secrets in text and replaces each with a stable placeholder. Nothing it has passed holds a secret it knows how to see."""
-
-from palyra.domain.redaction.engine import PLACEHOLDER, Finding, Redactor
-from palyra.domain.redaction.stream import StreamRedactor
-
-__all__ = ["PLACEHOLDER", "Finding", "Redactor", "StreamRedactor"]

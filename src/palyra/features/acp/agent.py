@@ -1,0 +1,170 @@
+"""The agent in an editor: the Agent Client Protocol over the daemon's own API.
+
+The rule: the daemon decides. A run goes on whatever becomes of the editor, and a session that is loaded is told from its tape.
+"""
+
+import os
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from acp import schema
+from acp.exceptions import RequestError
+
+import palyra
+from palyra.cli import client
+from palyra.client.http import Api
+from palyra.core.events import Entry, RunCancelled, RunCompleted, RunFailed
+from palyra.core.run_state import TERMINAL
+from palyra.features.acp.editor import INVALID_PARAMS, NOT_FOUND, REFUSED, Editor
+from palyra.features.acp.prompt import message
+from palyra.features.acp.run_updates import Following
+from palyra.features.acp.updates import End, Updates
+from palyra.store.sessions import Session
+
+_MOST_LISTED = 100
+
+
+class EditorAgent:
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._sessions: dict[str, Session] = {}
+        self._following: dict[str, Following] = {}
+        # What was under way when its session was loaded.
+        self._left_over: dict[str, Following] = {}
+
+    def on_connect(self, conn: Any) -> None:
+        self._editor.connection = conn
+
+    # --- what an editor asks ------------------------------------------------------------------------------------------
+
+    async def initialize(self, protocol_version: int, **more: Any) -> schema.InitializeResponse:
+        return schema.InitializeResponse(
+            protocol_version=1,
+            agent_capabilities=schema.AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=schema.PromptCapabilities(image=True, audio=False, embedded_context=True),
+                mcp_capabilities=schema.McpCapabilities(http=False, sse=False),
+                session_capabilities=schema.SessionCapabilities(list=schema.SessionListCapabilities()),
+            ),
+            agent_info=schema.Implementation(name="palyra", title="Palyra", version=palyra.__version__),
+            auth_methods=[],
+        )
+
+    async def new_session(self, cwd: str, mcp_servers: Any = None, **more: Any) -> schema.NewSessionResponse:
+        self._remark(mcp_servers)
+        if not os.path.isabs(cwd):
+            raise RequestError(INVALID_PARAMS, f"cwd is an absolute path, not {cwd[:200]!r}")
+        session = await self._editor.call(lambda api: client.resolve(api, workspace=cwd))
+        self._sessions[session.session_id] = session
+        return schema.NewSessionResponse(session_id=session.session_id)
+
+    async def load_session(self, cwd: str, session_id: str, mcp_servers: Any = None, **more: Any) -> schema.LoadSessionResponse:
+        """Tell the conversation again from its tape, and go on with what is still under way in it."""
+        self._remark(mcp_servers)
+        session = await self._editor.call(lambda api: client.session(api, session_id))
+        if session.workspace != _real(cwd):
+            raise RequestError(INVALID_PARAMS, f"this session works in {session.workspace or 'no folder'}: open that folder")
+        self._sessions[session.session_id] = session
+        updates = Updates(session.workspace)
+        after = await self._replay(session, updates, 0)
+        unfinished = [
+            run for run in await self._editor.call(lambda api: client.runs(api, session.session_id)) if run.state not in TERMINAL
+        ]
+        if not unfinished:
+            # What ended between the two looks.
+            await self._replay(session, updates, after)
+        elif session.session_id not in self._left_over:
+            # The oldest one works; the others wait for it.
+            following = Following(self._editor, session, unfinished[-1].run_id)
+            self._left_over[session.session_id] = following
+            self._editor.start(self._go_on(session.session_id, following, after))
+        return schema.LoadSessionResponse()
+
+    async def _go_on(self, session_id: str, following: Following, after: int) -> None:
+        try:
+            await following.to_the_end(after, asked_before=True)
+        except RequestError as error:
+            await self._editor.note(session_id, str(error))
+        finally:
+            del self._left_over[session_id]
+
+    async def _replay(self, session: Session, updates: Updates, after: int) -> int:
+        def page(api: Api) -> list[Entry]:
+            return list(client.entries(api, session.session_id, after, client.PAGE))
+
+        while found := await self._editor.call(page):
+            for entry in found:
+                updates.entry(entry, replay=True)
+            after = found[-1].seq
+            await self._editor.send(session.session_id, updates)
+        return after
+
+    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **more: Any) -> schema.ListSessionsResponse:
+        found = await self._editor.call(lambda api: client.sessions(api, limit=_MOST_LISTED))
+        wanted = _real(cwd) if cwd else ""
+        return schema.ListSessionsResponse(
+            sessions=[
+                schema.SessionInfo(
+                    session_id=each.session_id,
+                    cwd=each.workspace,
+                    title=each.title or None,
+                    updated_at=datetime.fromtimestamp(each.updated_ms / 1000, UTC).isoformat(),
+                )
+                for each in found
+                if each.workspace and wanted in ("", each.workspace)
+            ]
+        )
+
+    async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> schema.PromptResponse:
+        session = self._known(session_id)
+        if session_id in self._following:
+            raise RequestError(REFUSED, "this session is still being worked on: wait, or cancel first")
+        following = Following(self._editor, session, client.new_id())
+        self._following[session_id] = following
+        try:
+            text, attachments = await self._editor.call(lambda api: message(api, session, prompt))
+            after = await self._editor.call(lambda api: client.head(api, client.session(api, session_id)))
+
+            def submit(api: Api) -> None:
+                client.submit(api, session_id, text, run_id=following.run_id, attachments=attachments)
+
+            end = await following.to_the_end(after, submit)
+        finally:
+            if self._following.get(session_id) is following:
+                del self._following[session_id]
+        reason = _stop(end)
+        if isinstance(end, RunFailed):
+            await self._editor.note(session_id, end.message)
+        return schema.PromptResponse(stop_reason=reason)
+
+    async def cancel(self, session_id: str, **more: Any) -> None:
+        for following in (self._following.get(session_id), self._left_over.get(session_id)):
+            if following is not None:
+                await following.cancel()
+
+    def _known(self, session_id: str) -> Session:
+        if session_id not in self._sessions:
+            raise RequestError(NOT_FOUND, f"there is no session {session_id[:64]!r} here: begin one, or load it first")
+        return self._sessions[session_id]
+
+    def _remark(self, mcp_servers: Any) -> None:
+        if mcp_servers:
+            names = ", ".join(str(getattr(each, "name", "?")) for each in mcp_servers)
+            sys.stderr.write(f"palyra: MCP servers of the editor are not used ({names}): add them with `palyra mcp add`\n")
+
+
+def _stop(end: End) -> schema.StopReason:
+    match end:
+        case RunCompleted():
+            return "end_turn"
+        case RunCancelled():
+            return "cancelled"
+        case RunFailed(reason="turn_budget" | "call_budget" | "time_budget"):
+            return "max_turn_requests"
+        case RunFailed(message=message, reason=reason):
+            raise RequestError(REFUSED, message, {"reason": reason})
+
+
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)

@@ -1,0 +1,209 @@
+"""A session's entries as an editor wants them: messages, thoughts, tool calls with their diffs. Pure: entries in, updates out."""
+
+import os
+from typing import Any
+
+from acp import schema
+from acp.helpers import (
+    start_tool_call,
+    text_block,
+    tool_content,
+    tool_diff_content,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_tool_call,
+    update_user_message_text,
+)
+
+from palyra.cli.render.reply import ReplyText
+from palyra.core import events
+from palyra.core.errors import PalyraError
+from palyra.core.events import (
+    AgentAsked,
+    ApprovalRequested,
+    Entry,
+    InputReceived,
+    ModelDelta,
+    ModelFailed,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolFinished,
+    ToolProposed,
+    ToolStarted,
+)
+from palyra.core.tools import Preview
+from palyra.tools.files import diffs
+
+_KINDS: dict[str, schema.ToolKind] = {
+    "fs.read": "read",
+    "fs.list": "read",
+    "fs.search": "search",
+    "fs.write": "edit",
+    "fs.patch": "edit",
+    "shell.run": "execute",
+    "http.fetch": "fetch",
+    "memory.search": "search",
+    "session.search": "search",
+}
+# The argument that says most about a call.
+_TELLING = ("path", "command", "url", "query", "pattern", "text", "task")
+_LONGEST_TITLE = 120
+_LONGEST_TEXT = 8_000
+_MOST_DIFFS = 64
+Content = schema.ContentToolCallContent | schema.FileEditToolCallContent | schema.TerminalToolCallContent
+End = RunCompleted | RunFailed | RunCancelled
+
+
+class Updates:
+    """What an editor is to be told about one session; `take` gives it and forgets it."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._ready: list[Any] = []
+        self._thought: dict[tuple[str, int], str] = {}
+        self.reply = ReplyText(self._say, self._note)
+
+    def take(self) -> list[Any]:
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._ready.append(update_agent_message_text(text))
+
+    def _note(self, text: str) -> None:
+        self._ready.append(update_agent_message_text(f"\n\n*{text}*\n\n"))
+
+    def _think(self, turn: tuple[str, int], text: str, *, whole: bool) -> None:
+        """Thoughts that were not shown yet; those that were, are not said again."""
+        shown = self._thought.get(turn, "")
+        fresh = text if not whole else text[len(shown) :] if text.startswith(shown) else ""
+        if fresh:
+            self._thought[turn] = shown + fresh
+            self._ready.append(update_agent_thought_text(fresh))
+
+    # --- as it happens ------------------------------------------------------------------------------------------------
+
+    def live(self, delta: ModelDelta) -> None:
+        if delta.text:
+            (self.reply.so_far if delta.whole else self.reply.piece)(delta.run_id, delta.turn, delta.text)
+        if delta.reasoning:
+            self._think((delta.run_id, delta.turn), delta.reasoning, whole=delta.whole)
+
+    def entry(self, entry: Entry, *, replay: bool = False) -> None:
+        """What a stored entry adds. In a `replay`, what people said is told too; else the editor has it."""
+        match events.decode(entry.event):
+            case InputReceived(text=text) if replay:
+                self._ready.append(update_user_message_text(text))
+            case ModelReplied(turn=turn, text=text, reasoning=reasoning):
+                if reasoning:
+                    self._think((entry.run_id, turn), reasoning, whole=True)
+                    self._thought.pop((entry.run_id, turn), None)
+                self.reply.finished(entry.run_id, turn, text)
+            case ModelFailed(will_retry=True):
+                self.reply.began_again()
+            case ToolProposed() as proposed:
+                self._ready.append(self._proposed(proposed))
+            case ToolStarted(call_id=call_id):
+                self._ready.append(update_tool_call(call_id, status="in_progress"))
+            case ApprovalRequested(call_id=call_id, preview=preview, about="tool"):
+                self._ready.append(update_tool_call(call_id, status="pending", content=self.preview(preview)))
+            case ToolFinished() as finished:
+                self._ready.append(self._finished(finished))
+            case RunFailed(message=message) if replay:
+                self._note(message)
+            case _:
+                pass
+
+    def _proposed(self, proposed: ToolProposed) -> Any:
+        arguments = proposed.arguments
+        return start_tool_call(
+            proposed.call_id,
+            _title(proposed.tool, arguments),
+            kind=_KINDS.get(proposed.tool, "fetch" if proposed.tool.startswith("browser.") else "other"),
+            status="pending",
+            content=self._changes(proposed),
+            locations=[schema.ToolCallLocation(path=path) for path in proposed.scope.paths[:_MOST_DIFFS]],
+            raw_input=arguments,
+        )
+
+    def _finished(self, finished: ToolFinished) -> Any:
+        status: schema.ToolCallStatus = "completed" if finished.outcome == "ok" else "failed"
+        text = finished.text if finished.outcome == "ok" else f"{finished.outcome}: {finished.text}"
+        # A change is shown by its diff, which stays; what else it says would take its place.
+        content = None if finished.changes and finished.outcome == "ok" else [tool_content(text_block(_cut(text)))]
+        return update_tool_call(finished.call_id, status=status, content=content)
+
+    # --- diffs --------------------------------------------------------------------------------------------------------
+
+    def _changes(self, proposed: ToolProposed) -> list[Content] | None:
+        arguments = proposed.arguments
+        match proposed.tool:
+            case "fs.write":
+                path, content = arguments.get("path"), arguments.get("content")
+                if isinstance(path, str) and isinstance(content, str) and len(content) <= 1 << 20:
+                    return [tool_diff_content(self._path(path), content)]
+            case "fs.patch" if isinstance(arguments.get("diff"), str) and arguments["diff"]:
+                return self._diff(arguments["diff"])
+            case "fs.patch":
+                edits = [each for each in arguments.get("edits", ()) if isinstance(each, dict)][:_MOST_DIFFS]
+                return [
+                    tool_diff_content(self._path(str(each["path"])), str(each["replace"]), str(each["search"]))
+                    for each in edits
+                    if {"path", "search", "replace"} <= each.keys()
+                ]
+        return None
+
+    def shows_all(self, preview: Preview) -> bool:
+        """Return whether `preview` leaves nothing out."""
+        if preview.length:
+            return False
+        try:
+            files = diffs.parse(preview.body) if preview.kind == "diff" else []
+        except PalyraError:
+            files = []
+        return len(files) <= _MOST_DIFFS if files else len(preview.title) + len(preview.body) + 2 <= _LONGEST_TEXT
+
+    def preview(self, preview: Preview) -> list[Content]:
+        """What a person is shown before they say yes."""
+        found = self._diff(preview.body) if preview.kind == "diff" else None
+        return found or [tool_content(text_block(_cut("\n\n".join(part for part in (preview.title, preview.body) if part))))]
+
+    def _diff(self, text: str) -> list[Content] | None:
+        """A unified diff, file by file: the lines of its places before and after."""
+        try:
+            files = diffs.parse(text)
+        except PalyraError:
+            return None
+        shown: list[Content] = []
+        for file in files[:_MOST_DIFFS]:
+            before = "\n".join("\n".join(hunk.old) for hunk in file.hunks)
+            after = "\n".join("\n".join(hunk.new) for hunk in file.hunks)
+            shown.append(tool_diff_content(self._path(file.path), after, None if file.created else before))
+        return shown or None
+
+    def _path(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self._workspace, path))
+
+
+def asked_of(entry: Entry) -> ApprovalRequested | None:
+    """What an entry asks a person, in the run itself or in one that works for it."""
+    match events.decode(entry.event):
+        case ApprovalRequested() as request:
+            return request
+        case AgentAsked(request=request):
+            return request
+        case _:
+            return None
+
+
+def _title(tool: str, arguments: dict[str, Any]) -> str:
+    telling = next((str(arguments[name]) for name in _TELLING if arguments.get(name)), "")
+    line = " ".join(telling.split())
+    return f"{tool}: {line[:_LONGEST_TITLE]}" if line else tool
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}\n[cut: {len(text)} characters]"

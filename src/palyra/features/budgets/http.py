@@ -1,0 +1,104 @@
+"""What models cost and what they may cost. Everybody sees their own; only an owner's token sees everybody's and sets limits."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Count, Input, Limit, Nothing, Ulid, ok
+from palyra.core.errors import Forbidden
+from palyra.features.budgets.model import Spender, Terms
+from palyra.features.budgets.service import BudgetState
+from palyra.store import route_plans, usage
+from palyra.store.route_plans import PlannedRoute
+from palyra.store.runs import RunRow
+from palyra.store.usage import Asked, GroupBy, UsageRow
+
+
+class UsageQuery(Input, frozen=True, kw_only=True):
+    """`everybody` is for an owner's token: the usage of all principals."""
+
+    by: GroupBy = "day"
+    since_ms: Count = 0
+    until_ms: Count = (1 << 53) - 1
+    session_id: Ulid = ""
+    run_id: Ulid = ""
+    schedule_id: Ulid = ""
+    everybody: bool = False
+    limit: Limit = 100
+
+
+class UsageList(Struct, frozen=True):
+    """`total` is of all groups, also of those beyond the limit."""
+
+    usage: list[UsageRow]
+    total: UsageRow
+
+
+async def used(call: Call[UsageQuery, Nothing]) -> Answer:
+    query = call.query
+    if query.everybody and call.token.scope != "owner":
+        raise Forbidden("everybody's usage is for an owner's token; leave `everybody` away to see your own")
+    asked = Asked(
+        principal="" if query.everybody else call.principal,
+        since_ms=query.since_ms,
+        until_ms=query.until_ms,
+        session_id=query.session_id,
+        run_id=query.run_id,
+        schedule_id=query.schedule_id,
+    )
+    found = await call.parts.db.read(lambda tx: (usage.grouped(tx, query.by, asked, query.limit), usage.total(tx, asked)))
+    return ok(UsageList(*found))
+
+
+class Whose(Input, frozen=True, kw_only=True):
+    everybody: bool = False
+
+
+class ScheduleQuery(Input, frozen=True, kw_only=True):
+    """`times`: how many firings."""
+
+    schedule_id: Ulid = ""
+    times: Annotated[int, Meta(ge=1, le=100_000)] = 30
+
+
+class BudgetList(Struct, frozen=True):
+    budgets: list[BudgetState]
+
+
+async def forecast(call: Call[Whose, Nothing]) -> Answer:
+    if call.query.everybody and call.token.scope != "owner":
+        raise Forbidden("everybody's usage is for an owner's token; leave `everybody` away to see your own")
+    return ok(await call.parts.forecasts.month("" if call.query.everybody else call.principal))
+
+
+async def schedule_forecast(call: Call[ScheduleQuery, Nothing]) -> Answer:
+    query = call.query
+    return ok(await call.parts.forecasts.schedule(query.schedule_id, principal=call.principal, times=query.times))
+
+
+class RunPlans(Struct, frozen=True):
+    """`plans` is empty where the run asked nobody yet, or where its tape was put away."""
+
+    run: RunRow
+    plans: list[PlannedRoute]
+
+
+async def run_plans(call: Call[Nothing, Nothing]) -> Answer:
+    run = await call.parts.gateway.run(call.principal, call.path["run_id"])
+    return ok(RunPlans(run, await call.parts.db.read(lambda tx: route_plans.of_run(tx, run.run_id))))
+
+
+async def list_budgets(call: Call[Nothing, Nothing]) -> Answer:
+    """A limit that is about somebody else is the owner's to see."""
+    states = await call.parts.budgets.states(Spender(principal=call.principal))
+    mine = [each for each in states if call.token.scope == "owner" or each.terms.who in ("", call.principal)]
+    return ok(BudgetList(mine))
+
+
+async def put_budget(call: Call[Nothing, Terms]) -> Answer:
+    return ok(await call.parts.budgets.put(call.path["budget"], call.body, call.principal))
+
+
+async def remove_budget(call: Call[Nothing, Nothing]) -> Answer:
+    await call.parts.budgets.remove(call.path["budget"], call.principal)
+    return Answer(204)

@@ -1,0 +1,360 @@
+"""`palyra channels`: where people reach the agent: connections, rules, who is admitted, and what became of a message."""
+
+from typing import Any
+
+import click
+
+from palyra.cli import admin_client, daemon_process, formatting
+from palyra.cli.commands import group, verb
+from palyra.cli.safe_text import clean, one_line
+from palyra.cli.state import State
+from palyra.core.errors import Conflict, InvalidInput
+from palyra.features.channels import cli_types as shapes
+from palyra.features.channels.rows.people import Person
+from palyra.serve import config as configuration
+
+channels = group(
+    "channels", "Chats: list, add, test, status, pause, resume, trace, preview, rules, pair, people, dead.", default="list"
+)
+_COLORS = {"connected": "green", "connecting": "yellow", "lost": "red", "failed": "red", "off": "dim"}
+
+
+@verb(channels, "list", help="List channels with their state.")
+def list_(state: State) -> None:
+    found = state.api.get("/v1/channels", shapes.Statuses).channels
+    if state.out.as_json:
+        state.out.json({"channels": found})
+        return
+    if not found:
+        state.out.line("no channel is configured: `palyra channels add` says which kinds there are")
+        return
+    rows = [
+        [
+            each.name,
+            each.kind,
+            "paused" if each.paused else each.connection.state,
+            each.connection.account,
+            str(sum(each.messages.values())),
+            str(sum(each.messages.get(name, 0) for name in ("received", "held", "queued"))),
+            str(each.outbox.get("dead", 0)),
+        ]
+        for each in found
+    ]
+    state.out.table(["name", "kind", "state", "account", "messages", "open", "dead"], rows, right=["messages", "open", "dead"])
+    for each in found:
+        if each.connection.detail:
+            state.out.note(f"{each.name}: {one_line(each.connection.detail)}")
+
+
+@verb(channels, "status", help="Show one channel: its connection, its rules, what is under way.")
+@click.argument("name")
+def status(state: State, name: str) -> None:
+    _show(state, state.api.get(f"/v1/channels/{_checked(name)}", shapes.Status))
+
+
+def _show(state: State, found: shapes.Status) -> None:
+    out = state.out
+    if out.as_json:
+        out.json(found)
+        return
+    word = "paused" if found.paused else found.connection.state
+    out.line(f"{out.style(found.name, 'bold')} ({clean(found.kind)}): {out.style(word, _COLORS.get(word, 'yellow'))}")
+    about = {
+        "detail": found.connection.detail,
+        "account": found.connection.account,
+        "where": found.connection.place,
+        "connected": f"{found.connection.connects} times" if found.connection.connects != 1 else "once",
+        "messages": ", ".join(f"{count} {name}" for name, count in found.messages.items()),
+        "to be sent": ", ".join(f"{count} {name}" for name, count in found.outbox.items()),
+    }
+    for key, value in about.items():
+        if value:
+            out.line(f"  {key:<12} {one_line(value, 200)}")
+    for key, value in found.rules.items():
+        mark = "  (changed while it runs)" if key in found.changed else ""
+        out.line(f"  {key:<26} {one_line(str(value), 120)}{mark}")
+
+
+@verb(channels, "add", help="Add a channel to the settings. Without arguments: which kinds there are and what each needs.")
+@click.argument("kind", required=False)
+@click.argument("name", required=False)
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A setting of its kind; secrets as NAME=vault:NAME.")
+def add(state: State, kind: str | None, name: str | None, given: tuple[str, ...]) -> None:
+    from palyra.features.channels import connectors
+
+    if kind is None:
+        found = connectors.everything()
+        if state.out.as_json:
+            state.out.json({"kinds": [each.name for each in found]})
+            return
+        for each in found:
+            state.out.line(f"{state.out.style(each.name, 'bold')}: {each.title}; `palyra channels add {each.name}` says how")
+        if not found:
+            state.out.line("there is no kind of channel to add yet")
+        return
+    chosen = connectors.find(kind)
+    if name is None:
+        _guide(state, chosen)
+        return
+    if name in configuration.load(state.home, state.env).config.channels:
+        raise Conflict(f"there is a channel {name} already: `palyra config set channels.{name}.…` changes it")
+    known = {setting.name for setting in chosen.settings}
+    names = {each.partition("=")[0] for each in given}
+    missing = [each.name for each in chosen.settings if each.required and each.name not in names]
+    if names - known or missing:
+        wrong = f"there is no setting {', '.join(sorted(names - known))}" if names - known else f"--set {missing[0]}=… is missing"
+        raise InvalidInput(f"{wrong}: `palyra channels add {kind}` says what it needs")
+    daemon_process.make_home(state.home)
+    configuration.set_values(state.home, {f"channels.{name}.kind": kind, f"channels.{name}.settings": given})
+    told = admin_client.reload_if_running(state)
+    how = "it is being connected" if told else "it connects with the daemon"
+    text = f"{clean(name)} is in the settings and {how}; try it with `palyra channels test {name}`"
+    state.out.result({"name": name, "kind": kind}, text)
+
+
+def _guide(state: State, kind: Any) -> None:
+    out = state.out
+    if out.as_json:
+        out.json({"kind": kind.name, "settings": list(kind.settings), "permissions": kind.permissions, "steps": kind.steps})
+        return
+    out.line(f"{out.style(kind.title, 'bold')}")
+    for number, step in enumerate(kind.steps, 1):
+        out.line(f"  {number}. {step}")
+    if kind.permissions:
+        out.line(f"It needs: {', '.join(kind.permissions)}")
+    for setting in kind.settings:
+        marks = [word for word, holds in (("secret", setting.secret), ("may be left out", not setting.required)) if holds]
+        more = f" ({', '.join(marks)})" if marks else ""
+        out.line(f"  --set {setting.name}=…  {setting.words}{more}")
+    out.line(f"Then: palyra channels add {kind.name} NAME --set …")
+
+
+@verb(channels, "test", help="Ask the platform who we are there; with --to, send a test message.")
+@click.argument("name")
+@click.option("--to", "conversation", default="", metavar="CONVERSATION", help="Where to send a test message.")
+@click.option("--text", default="", help="What to send.")
+def test(state: State, name: str, conversation: str, text: str) -> None:
+    body = {"conversation": conversation, **({"text": text} if text else {})}
+    found = state.api.post(f"/v1/channels/{_checked(name)}/test", shapes.Tested, body)
+    sent = f"; a message to {conversation} is under way" if found.reply_id else ""
+    where = f" on {found.me.place}" if found.me.place else ""
+    state.out.result(found, f"{clean(name)} works: we are {clean(found.me.account)}{clean(where)}{clean(sent)}")
+
+
+@verb(channels, "pause", help="Take nothing in and send nothing out on a channel; without a name, on all of them.")
+@click.argument("name", required=False)
+def pause(state: State, name: str | None) -> None:
+    _hold(state, name, paused=True)
+
+
+@verb(channels, "resume", help="Let a channel, or without a name all of them, go on.")
+@click.argument("name", required=False)
+def resume(state: State, name: str | None) -> None:
+    _hold(state, name, paused=False)
+
+
+def _hold(state: State, name: str | None, *, paused: bool) -> None:
+    word = "paused" if paused else "at work again"
+    if name is None:
+        state.out.result(state.api.post("/v1/channels/router", shapes.Statuses, {"paused": paused}), f"all channels are {word}")
+        return
+    changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "pause" if paused else "resume"})
+    if not paused and changed.connection.state == "failed":
+        # It was refused and is not tried by itself: a new secret or permission is only seen now.
+        changed = state.api.post(f"/v1/channels/{_checked(name)}", shapes.Status, {"verb": "reconnect"})
+        word = "being connected anew"
+    state.out.result(changed, f"{clean(name)} is {word}")
+
+
+@verb(channels, "trace", help="What happened to a message, step by step; without one, the newest messages.")
+@click.argument("message", required=False)
+@click.option("--channel", default="", help="Only of this channel.")
+@click.option("--limit", type=click.IntRange(1, 500), default=20, show_default=True)
+def trace(state: State, message: str | None, channel: str, limit: int) -> None:
+    out = state.out
+    if message is None:
+        listed = state.api.get("/v1/channels/messages", shapes.Messages, channel=channel, limit=limit).messages
+        if out.as_json:
+            out.json({"messages": listed})
+            return
+        rows = [
+            [each.message_id, each.connector, one_line(each.sender, 24), each.state, each.reason, formatting.when(each.received_ms)]
+            for each in listed
+        ]
+        out.table(["message", "channel", "sender", "state", "reason", "came"], rows)
+        return
+    found = state.api.get("/v1/channels/trace", shapes.Trace, of=message)
+    if out.as_json:
+        out.json(found)
+        return
+    of = found.message
+    out.line(
+        f"{out.style(of.message_id, 'bold')}  {one_line(of.sender)} on {of.connector} in {one_line(of.conversation)}: {of.state}"
+    )
+    for step in found.steps:
+        out.line(f"  {formatting.when(step.time_ms)}  {step.step:<10} {one_line(step.detail, 200)}")
+    for reply in found.replies:
+        twice = (", possibly twice" if reply.state == "sent" else ", may have arrived") if reply.doubtful else ""
+        out.line(f"  {reply.kind} {reply.part + 1}/{reply.parts}: {reply.state}{twice}  {one_line(reply.body.text, 100)}")
+
+
+@verb(channels, "preview", help="What would become of a message, and why. Nothing is done.")
+@click.argument("name")
+@click.argument("text", default="hello")
+@click.option("--from", "sender", required=True, metavar="SENDER")
+@click.option("--in", "conversation", default="preview", metavar="CONVERSATION")
+@click.option("--direct", is_flag=True, help="A direct message.")
+@click.option("--everyone", is_flag=True, help="It addresses everyone.")
+def preview(state: State, name: str, text: str, sender: str, conversation: str, direct: bool, everyone: bool) -> None:
+    body = {"sender": sender, "text": text, "conversation": conversation, "direct": direct, "everyone": everyone}
+    found = state.api.post(f"/v1/channels/{_checked(name)}/preview", shapes.Preview, body)
+    out = state.out
+    if out.as_json:
+        out.json(found)
+        return
+    for check in found.decision.checks:
+        word = out.style("passed", "green") if check.passed else out.style("refused", "red")
+        out.line(f"  {check.reason:<18} {word}  {one_line(check.found)}".rstrip())
+    out.line(found.decision.sentence)
+    if found.decision.accepted:
+        out.line(f"{clean(sender)} is {found.standing} and acts as {clean(found.acts_as)}, in session {clean(found.session_key)}")
+
+
+@verb(channels, "rules", help="Change rules of a channel while it runs: NAME RULE=VALUE …; RULE= takes a change back.")
+@click.argument("name")
+@click.argument("changes", nargs=-1)
+def rules(state: State, name: str, changes: tuple[str, ...]) -> None:
+    wanted: dict[str, Any] = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise InvalidInput(f"{change}: write RULE=VALUE")
+        wanted[key] = _value(key, value)
+    path = f"/v1/channels/{_checked(name)}"
+    _show(
+        state,
+        state.api.patch(f"{path}/rules", shapes.Status, {"changes": wanted}) if wanted else state.api.get(path, shapes.Status),
+    )
+
+
+def _value(key: str, text: str) -> Any:
+    if not text:
+        return None
+    if key in ("allow", "deny", "names"):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdecimal() else text
+
+
+@verb(channels, "pair", help="Who waits to be admitted; with a code or id, admit them (--deny: do not; --revoke: no longer).")
+@click.argument("which", required=False)
+@click.option("--deny", is_flag=True, help="Do not admit them.")
+@click.option("--for", "life", default="", metavar="TIME", help="For so long: 8h, 30d. Without: until it is revoked.")
+@click.option("--invite", default="", metavar="CHANNEL", help="Make a code that admits whoever writes it there.")
+@click.option("--revoke", default="", metavar="CHANNEL/SENDER", help="Take a pairing back.")
+def pair(state: State, which: str | None, deny: bool, life: str, invite: str, revoke: str) -> None:
+    for_ms = formatting.parse_duration(life) if life else 0
+    if invite:
+        made = state.api.post("/v1/channels/invitations", shapes.Invitation, {"channel": invite, "for_ms": for_ms})
+        state.out.result(
+            made, f"give them this code: {made.code}; they write `pair {made.code}` on {clean(invite)} within ten minutes"
+        )
+    elif revoke:
+        channel, slash, sender = revoke.partition("/")
+        if not slash:
+            raise InvalidInput("write CHANNEL/SENDER")
+        body = {"channel": channel, "sender": sender, "verb": "revoke"}
+        state.out.result(state.api.post("/v1/channels/people", Person, body), f"{clean(sender)} is not paired any more")
+    elif which is None:
+        _waiting(state)
+    else:
+        wanted: dict[str, Any] = {"which": which, "verb": "deny" if deny else "approve", "for_ms": for_ms}
+        done = state.api.post("/v1/channels/pairings", shapes.Settled, wanted)
+        who = done.person.sender if done.person else done.pairing.sender if done.pairing else ""
+        state.out.result(done, f"{clean(who)} is {'not admitted' if deny else 'paired'}")
+
+
+def _waiting(state: State) -> None:
+    found = state.api.get("/v1/channels/pairings", shapes.Pairings).pairings
+    if state.out.as_json:
+        state.out.json({"pairings": found})
+        return
+    if not found:
+        state.out.note("nobody waits to be admitted")
+        return
+    rows = [
+        [
+            each.pairing_id,
+            each.connector,
+            each.kind,
+            one_line(each.sender),
+            one_line(each.display),
+            formatting.when(each.expires_ms),
+        ]
+        for each in found
+    ]
+    state.out.table(["pairing", "channel", "kind", "sender", "name", "until"], rows)
+
+
+@verb(channels, "people", help="Who has written; with CHANNEL/SENDER and --link, whose identity they are.")
+@click.argument("who", required=False)
+@click.option("--link", default=None, metavar="PRINCIPAL", help="A user, as user:owner; empty takes it back.")
+def people(state: State, who: str | None, link: str | None) -> None:
+    if link is not None:
+        channel, slash, sender = (who or "").partition("/")
+        if not slash:
+            raise InvalidInput("write CHANNEL/SENDER")
+        body = {"channel": channel, "sender": sender, "verb": "link", "principal": link}
+        changed = state.api.post("/v1/channels/people", Person, body)
+        state.out.result(changed, f"{clean(sender)} on {clean(channel)} is {clean(link) if link else 'nobody else'}")
+        return
+    found = state.api.get("/v1/channels/people", shapes.People, channel=who or "").people
+    if state.out.as_json:
+        state.out.json({"people": found})
+        return
+    rows = [
+        [each.connector, one_line(each.sender), one_line(each.display), _standing(each), formatting.when(each.seen_ms)]
+        for each in found
+    ]
+    state.out.table(["channel", "sender", "name", "standing", "seen"], rows)
+
+
+def _standing(person: Person) -> str:
+    if person.principal:
+        return person.principal
+    if person.revoked_ms:
+        return "revoked"
+    until = f" until {formatting.when(person.paired_until_ms)}" if person.paired_until_ms else ""
+    return f"paired{until}" if person.paired_ms else "stranger"
+
+
+@verb(channels, "dead", help="Replies that could not be delivered; with an id, send one again.")
+@click.argument("reply", required=False)
+@click.option("--drop", is_flag=True, help="Give it up for good.")
+def dead(state: State, reply: str | None, drop: bool) -> None:
+    if reply is not None:
+        act, done = ("drop", "is given up") if drop else ("replay", "is sent again")
+        told = state.api.post(f"/v1/channels/dead/{_checked(reply)}/{act}", shapes.Replies)
+        state.out.result({"replies": told.replies}, f"{clean(reply)} {done}")
+        return
+    if drop:
+        raise click.UsageError("say which: `palyra channels dead` lists them")
+    found = state.api.get("/v1/channels/dead", shapes.Replies).replies
+    if state.out.as_json:
+        state.out.json({"replies": found})
+        return
+    if not found:
+        state.out.note("no dead letters")
+        return
+    rows = [
+        [each.reply_id, each.connector, one_line(each.conversation, 24), str(each.attempts), one_line(each.error, 60)]
+        for each in found
+    ]
+    state.out.table(["reply", "channel", "conversation", "attempts", "error"], rows, right=["attempts"])
+
+
+def _checked(name: str) -> str:
+    if not name.replace("-", "").isalnum():
+        raise InvalidInput(f"{name[:64]!r} is no name: letters, digits and dashes")
+    return name

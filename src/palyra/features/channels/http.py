@@ -1,0 +1,338 @@
+"""Channels over HTTP: what they are and do, who may write there, what became of a message, and the door for platforms that call."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Count, Input, Limit, Nothing, Upload, ok
+from palyra.api.routes import Gives, Route, Takes
+from palyra.core.errors import InvalidInput
+from palyra.features.channels.contract import Me, Setting
+from palyra.features.channels.model import Inbound, InboundFile, Sender
+from palyra.features.channels.rows.messages import Message
+from palyra.features.channels.rows.outbox import Reply
+from palyra.features.channels.rows.people import Pairing, Person
+from palyra.features.channels.views import ChannelStatus, Invitation, Place, Preview, Trace
+from palyra.features.setup.model import NewChannel
+from palyra.store.approvals import Approval
+
+_ONE = "/v1/channels/{channel}"
+_MOST_HOOKED = 4 << 20
+_Name = Annotated[str, Meta(max_length=256)]
+_LONGEST_GRANT_MS = 10 * 366 * 86_400_000
+
+
+class ChannelList(Struct, frozen=True):
+    channels: list[ChannelStatus]
+
+
+class KindInfo(Struct, frozen=True, kw_only=True):
+    """What a kind of channel needs: its settings, the permissions on its platform, and how to set it up."""
+
+    name: str
+    title: str
+    settings: tuple[Setting, ...]
+    permissions: tuple[str, ...]
+    steps: tuple[str, ...]
+    docs: str
+
+
+class KindList(Struct, frozen=True):
+    kinds: list[KindInfo]
+
+
+class MessagesQuery(Input, frozen=True, kw_only=True):
+    channel: _Name = ""
+    state: Literal["", "received", "held", "queued", "answered", "refused", "failed"] = ""
+    before: Count = 0
+    limit: Limit = 100
+
+
+class MessagePage(Struct, frozen=True):
+    """`next` is the `before` of the page behind this one; 0: this was the last."""
+
+    messages: list[Message]
+    next: int = 0
+
+
+class Of(Input, frozen=True, kw_only=True):
+    of: Annotated[str, Meta(min_length=1, max_length=512)]
+
+
+class OfChannel(Input, frozen=True, kw_only=True):
+    channel: _Name = ""
+
+
+class DeadLetters(Struct, frozen=True):
+    replies: list[Reply]
+
+
+class PairingList(Struct, frozen=True):
+    pairings: list[Pairing]
+
+
+class SettlePairing(Input, frozen=True, kw_only=True):
+    """`which` is a code, or a pairing's id. `for_ms`: for how long; 0: without end."""
+
+    which: Annotated[str, Meta(max_length=64)]
+    verb: Literal["approve", "deny"]
+    for_ms: Annotated[int, Meta(ge=0, le=_LONGEST_GRANT_MS)] = 0
+
+
+class Invite(Input, frozen=True, kw_only=True):
+    channel: _Name
+    for_ms: Annotated[int, Meta(ge=0, le=_LONGEST_GRANT_MS)] = 0
+
+
+class Settled(Struct, frozen=True, kw_only=True):
+    person: Person | None = None
+    pairing: Pairing | None = None
+
+
+class People(Struct, frozen=True):
+    people: list[Person]
+
+
+class ChangePerson(Input, frozen=True, kw_only=True):
+    """`link` says whose identity a sender is: `principal` is a user; empty takes that back."""
+
+    channel: _Name
+    sender: Annotated[str, Meta(min_length=1, max_length=512)]
+    verb: Literal["revoke", "link"]
+    principal: _Name = ""
+
+
+class RouteApproval(Input, frozen=True, kw_only=True):
+    """To a person, who may then answer, or into a conversation."""
+
+    principal: _Name = ""
+    channel: _Name = ""
+    conversation: Annotated[str, Meta(max_length=512)] = ""
+
+
+class Pause(Input, frozen=True, kw_only=True):
+    paused: bool
+
+
+class ChangeChannel(Input, frozen=True, kw_only=True):
+    verb: Literal["pause", "resume", "reconnect"]
+
+
+class ChangeRules(Input, frozen=True, kw_only=True):
+    """Rules by name; null: as in the configuration file again."""
+
+    changes: dict[str, Any]
+
+
+class PreviewMessage(Input, frozen=True, kw_only=True):
+    sender: Annotated[str, Meta(min_length=1, max_length=512)]
+    text: Annotated[str, Meta(max_length=1 << 18)] = ""
+    conversation: Annotated[str, Meta(max_length=512)] = "preview"
+    thread: Annotated[str, Meta(max_length=512)] = ""
+    direct: bool = False
+    everyone: bool = False
+    files: Annotated[int, Meta(ge=0, le=8)] = 0
+    verified: bool = True
+
+
+class TestChannel(Input, frozen=True, kw_only=True):
+    """With a conversation, a message is sent there too."""
+
+    conversation: Annotated[str, Meta(max_length=512)] = ""
+    text: Annotated[str, Meta(max_length=4_000)] = "This is a test message."
+
+
+class Tested(Struct, frozen=True):
+    me: Me
+    reply_id: str = ""
+
+
+async def listing(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(ChannelList(await call.parts.late_channels.now.listing()))
+
+
+async def kinds(call: Call[Nothing, Nothing]) -> Answer:
+    from palyra.features.channels import connectors as kinds_
+
+    found = [
+        KindInfo(
+            name=each.name,
+            title=each.title,
+            settings=each.settings,
+            permissions=each.permissions,
+            steps=each.steps,
+            docs=each.docs,
+        )
+        for each in kinds_.everything()
+    ]
+    return ok(KindList(found))
+
+
+async def messages(call: Call[MessagesQuery, Nothing]) -> Answer:
+    query = call.query
+    found = await call.parts.late_channels.now.messages(
+        channel=query.channel, state=query.state, before=query.before, limit=query.limit
+    )
+    return ok(MessagePage(found, found[-1].number if len(found) == query.limit else 0))
+
+
+async def trace(call: Call[Of, Nothing]) -> Answer:
+    return ok(await call.parts.late_channels.now.trace(call.query.of))
+
+
+async def dead(call: Call[OfChannel, Nothing]) -> Answer:
+    return ok(DeadLetters(await call.parts.late_channels.now.dead(call.query.channel)))
+
+
+async def replay(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(DeadLetters(await call.parts.late_channels.now.replay(call.principal, call.path["reply_id"])))
+
+
+async def drop(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(DeadLetters(await call.parts.late_channels.now.drop(call.principal, call.path["reply_id"])))
+
+
+async def pairings(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(PairingList(await call.parts.late_channels.now.desk.pending()))
+
+
+async def settle(call: Call[Nothing, SettlePairing]) -> Answer:
+    desk, body = call.parts.late_channels.now.desk, call.body
+    if body.verb == "approve":
+        return ok(Settled(person=await desk.approve(call.principal, body.which, for_ms=body.for_ms)))
+    return ok(Settled(pairing=await desk.deny(call.principal, body.which)))
+
+
+async def invite(call: Call[Nothing, Invite]) -> Answer:
+    return ok(await call.parts.late_channels.now.desk.invite(call.principal, call.body.channel, for_ms=call.body.for_ms), 201)
+
+
+async def people(call: Call[OfChannel, Nothing]) -> Answer:
+    return ok(People(await call.parts.late_channels.now.desk.people(call.query.channel)))
+
+
+async def change_person(call: Call[Nothing, ChangePerson]) -> Answer:
+    desk, body = call.parts.late_channels.now.desk, call.body
+    if body.verb == "revoke":
+        return ok(await desk.revoke(call.principal, body.channel, body.sender))
+    return ok(await desk.link(call.principal, body.channel, body.sender, body.principal))
+
+
+async def route_approval(call: Call[Nothing, RouteApproval]) -> Answer:
+    body = call.body
+    if bool(body.channel) != bool(body.conversation):
+        raise InvalidInput("a conversation is named with its channel: give both")
+    place = Place(body.channel, body.conversation) if body.channel else None
+    asking = call.parts.late_channels.now.asking
+    return ok(await asking.route(call.principal, call.path["approval_id"], principal=body.principal, place=place))
+
+
+async def router(call: Call[Nothing, Pause]) -> Answer:
+    await call.parts.late_channels.now.pause(call.principal, "", paused=call.body.paused)
+    return ok(ChannelList(await call.parts.late_channels.now.listing()))
+
+
+async def save(call: Call[Nothing, NewChannel]) -> Answer:
+    await call.parts.setup.save_channel(call.principal, call.body)
+    await call.parts.reload_config()
+    return ok(await call.parts.late_channels.now.status(call.body.name), 201)
+
+
+async def remove(call: Call[Nothing, Nothing]) -> Answer:
+    await call.parts.setup.remove_channel(call.principal, call.path["channel"])
+    await call.parts.reload_config()
+    return ok(ChannelList(await call.parts.late_channels.now.listing()))
+
+
+async def status(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.late_channels.now.status(call.path["channel"]))
+
+
+async def change(call: Call[Nothing, ChangeChannel]) -> Answer:
+    channels, name = call.parts.late_channels.now, call.path["channel"]
+    if call.body.verb == "reconnect":
+        return ok(await channels.reconnect(call.principal, name))
+    return ok(await channels.pause(call.principal, name, paused=call.body.verb == "pause"))
+
+
+async def change_rules(call: Call[Nothing, ChangeRules]) -> Answer:
+    return ok(await call.parts.late_channels.now.change_rules(call.principal, call.path["channel"], call.body.changes))
+
+
+async def preview(call: Call[Nothing, PreviewMessage]) -> Answer:
+    body = call.body
+    message = Inbound(
+        native_id="preview",
+        conversation=body.conversation,
+        thread=body.thread,
+        sender=Sender(body.sender, verified=body.verified),
+        text=body.text,
+        is_direct=body.direct,
+        mentions_everyone=body.everyone,
+        files=tuple(InboundFile("", b"") for _ in range(body.files)),
+    )
+    return ok(await call.parts.late_channels.now.preview(call.path["channel"], message))
+
+
+async def test(call: Call[Nothing, TestChannel]) -> Answer:
+    channels, name, body = call.parts.late_channels.now, call.path["channel"], call.body
+    me = await channels.test(name)
+    reply_id = await channels.say(call.principal, Place(name, body.conversation), body.text) if body.conversation else ""
+    return ok(Tested(me, reply_id))
+
+
+async def hook(call: Call[Nothing, Upload]) -> Answer:
+    headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in call.headers.items()}
+    answered = await call.parts.late_channels.now.hook(call.path["channel"], headers, call.body.data)
+    return Answer(answered.status, answered.body, answered.media_type.encode("latin-1"))
+
+
+def _json(type_: Any, status: int = 200) -> tuple[Gives, ...]:
+    return (Gives(status, type_),)
+
+
+CHANNELS: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/channels", summary="channels: their connections, rules and counts", handler=listing,
+          gives=_json(ChannelList)),
+    Route(method="POST", path="/v1/channels", summary="add a channel, or change its settings; secrets go into the vault",
+          handler=save, scope="owner", body=NewChannel, gives=_json(ChannelStatus, 201), errors=(409,)),
+    Route(method="DELETE", path=_ONE, summary="remove a channel; what was said there stays", handler=remove, scope="owner",
+          gives=_json(ChannelList), errors=(404,)),
+    Route(method="GET", path="/v1/channels/kinds", summary="kinds of channels and what each needs", handler=kinds,
+          gives=_json(KindList)),
+    Route(method="GET", path="/v1/channels/messages", summary="messages that came in, newest first", handler=messages,
+          scope="owner", query=MessagesQuery, gives=_json(MessagePage)),
+    Route(method="GET", path="/v1/channels/trace", summary="what happened to a message, step by step", handler=trace,
+          scope="owner", query=Of, gives=_json(Trace), errors=(404,)),
+    Route(method="GET", path="/v1/channels/dead", summary="replies that could not be delivered", handler=dead, scope="owner",
+          query=OfChannel, gives=_json(DeadLetters)),
+    Route(method="POST", path="/v1/channels/dead/{reply_id}/replay", summary="send such a reply again", handler=replay,
+          scope="owner", body=Nothing, gives=_json(DeadLetters)),
+    Route(method="POST", path="/v1/channels/dead/{reply_id}/drop", summary="give such a reply up for good", handler=drop,
+          scope="owner", body=Nothing, gives=_json(DeadLetters)),
+    Route(method="GET", path="/v1/channels/pairings", summary="who waits to be admitted", handler=pairings, scope="owner",
+          gives=_json(PairingList)),
+    Route(method="POST", path="/v1/channels/pairings", summary="admit somebody, or do not", handler=settle, scope="owner",
+          body=SettlePairing, gives=_json(Settled), errors=(404, 409)),
+    Route(method="POST", path="/v1/channels/invitations", summary="a code that admits whoever writes it", handler=invite,
+          scope="owner", body=Invite, gives=_json(Invitation, 201), errors=(404,)),
+    Route(method="GET", path="/v1/channels/people", summary="who has written, who is paired, whose identity they are",
+          handler=people, scope="owner", query=OfChannel, gives=_json(People)),
+    Route(method="POST", path="/v1/channels/people", summary="take a pairing back, or link an identity to a user",
+          handler=change_person, scope="owner", body=ChangePerson, gives=_json(Person), errors=(404,)),
+    Route(method="POST", path="/v1/channels/approvals/{approval_id}/route", summary="hand an approval on to somebody else",
+          handler=route_approval, scope="operator", body=RouteApproval, gives=_json(Approval)),
+    Route(method="POST", path="/v1/channels/router", summary="refuse everything on all channels, or go on", handler=router,
+          scope="owner", body=Pause, gives=_json(ChannelList)),
+    Route(method="GET", path=_ONE, summary="one channel", handler=status, gives=_json(ChannelStatus)),
+    Route(method="POST", path=_ONE, summary="pause, resume or reconnect a channel", handler=change, scope="owner",
+          body=ChangeChannel, gives=_json(ChannelStatus), errors=(409,)),
+    Route(method="PATCH", path=f"{_ONE}/rules", summary="change rules, from now on", handler=change_rules, scope="owner",
+          body=ChangeRules, gives=_json(ChannelStatus)),
+    Route(method="POST", path=f"{_ONE}/preview", summary="what would become of a message, doing nothing", handler=preview,
+          body=PreviewMessage, gives=_json(Preview)),
+    Route(method="POST", path=f"{_ONE}/test", summary="ask the platform who we are; send a test message", handler=test,
+          scope="owner", body=TestChannel, gives=_json(Tested), errors=(503,)),
+    Route(method="POST", path=f"{_ONE}/hook", summary="the door for a platform that calls; its connector checks who it is",
+          handler=hook, scope=None, takes=Takes(b"*/*", _MOST_HOOKED), gives=(Gives(200, media=b"*/*"),), errors=(401, 409)),
+)  # fmt: skip

@@ -1,0 +1,170 @@
+"""From Slack's events to our messages, and from what goes wrong there to what the core knows. Nothing is decided here."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from palyra.features.channels.contract import Lost, Refused, SendFailed
+from palyra.features.channels.model import Inbound, InboundFile, Sender
+from palyra.features.channels.slack import mrkdwn
+
+Json = dict[str, Any]
+_SPOKEN = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
+_TOKEN = (
+    "Slack does not know the tokens, or the app was removed: install it again (https://api.slack.com/apps, Install App), "
+    "and store the new tokens in the vault"
+)
+_NOT_IN = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "not_allowed_token_type")
+_SOCKET = "Socket Mode is off for this app: switch it on (https://api.slack.com/apps, Socket Mode)"
+# What a later attempt does not change.
+_HOPELESS = (
+    "channel_not_found",
+    "not_in_channel",
+    "is_archived",
+    "is_inactive",
+    "message_not_found",
+    "cant_update_message",
+    "edit_window_closed",
+    "msg_too_long",
+    "msg_blocks_too_long",
+    "no_text",
+    "invalid_blocks",
+    "invalid_arguments",
+    "restricted_action",
+    "restricted_action_thread_locked",
+    "cannot_dm_bot",
+    "user_disabled",
+    "user_not_found",
+    "thread_not_found",
+    "as_user_not_supported",
+    "missing_scope",
+)
+
+
+def spoken(event: Json) -> bool:
+    """Whether somebody said it: joins, topics and the like are nobody's words."""
+    return event.get("subtype", "") in _SPOKEN and bool(event.get("user") or event.get("bot_id"))
+
+
+def edited(event: Json) -> Json | None:
+    """The message that an edit leaves. That Slack unfurled a link is no edit."""
+    message, before = event.get("message") or {}, event.get("previous_message") or {}
+    if not message.get("edited") or message.get("text") == before.get("text"):
+        return None
+    return {**message, "channel": event["channel"], "channel_type": event.get("channel_type", "")}
+
+
+def inbound(event: Json, me: str, display: str, files: tuple[InboundFile, ...], notes: list[str], *, edit: bool = False) -> Inbound:
+    channel, stamp, thread = str(event["channel"]), str(event["ts"]), str(event.get("thread_ts") or "")
+    raw = str(event.get("text") or "")
+    native = f"{channel}/{stamp}"
+    return Inbound(
+        native_id=f"{native}#{event['edited']['ts']}" if edit else native,
+        conversation=channel,
+        thread=thread if thread != stamp else "",
+        # A bot's posts may carry any name; only a member of the workspace is who they say.
+        sender=Sender(str(event.get("user") or event["bot_id"]), display, verified=bool(event.get("user"))),
+        text="\n".join([mrkdwn.read(raw), *notes]) if notes else mrkdwn.read(raw),
+        files=files,
+        is_direct=event.get("channel_type") == "im",
+        mentions_agent=f"<@{me}>" in raw or f"<@{me}|" in raw,
+        mentions_everyone=mrkdwn.EVERYONE.search(raw) is not None,
+        sent_ms=int(stamp.partition(".")[0] or 0) * 1000 + int((stamp.partition(".")[2] or "0")[:3]),
+    )
+
+
+def pressed(payload: Json) -> Inbound | None:
+    """A button that was pressed, if it is one."""
+    actions = [each for each in payload.get("actions") or [] if each.get("type") == "button"]
+    if payload.get("type") != "block_actions" or not actions or not payload.get("channel"):
+        return None
+    user, channel, message = payload["user"], str(payload["channel"]["id"]), payload.get("message") or {}
+    thread = str(message.get("thread_ts") or "")
+    return Inbound(
+        native_id=f"{channel}/press-{user['id']}-{actions[0]['action_ts']}",
+        conversation=channel,
+        thread=thread if thread != message.get("ts") else "",
+        sender=Sender(str(user["id"]), str(user.get("name") or user.get("username") or "")),
+        text=str(actions[0].get("value") or ""),
+        is_direct=channel.startswith("D"),
+        pressed=True,
+    )
+
+
+def _code(error: SlackApiError) -> str:
+    try:
+        return str(error.response.get("error") or "")
+    except (AttributeError, TypeError):
+        return ""
+
+
+def pause_ms(error: SlackApiError) -> int:
+    """How long Slack asks to wait; 0 if it does not."""
+    if _code(error) != "ratelimited" and getattr(error.response, "status_code", 0) != 429:
+        return 0
+    told = {name.lower(): value for name, value in dict(getattr(error.response, "headers", {})).items()}.get("retry-after", "")
+    return max(1, int(float(told) * 1000)) if str(told).replace(".", "", 1).isdecimal() else 30_000
+
+
+@contextmanager
+def connecting() -> Iterator[None]:
+    try:
+        yield
+    except SlackApiError as error:
+        code = _code(error)
+        if code in _NOT_IN:
+            raise Refused(f"{_TOKEN} ({code})") from error
+        if code == "missing_scope":
+            raise Refused(missing(str(error.response.get("needed") or ""))) from error
+        if code == "socket_mode_not_enabled":
+            raise Refused(_SOCKET) from error
+        raise Lost(f"Slack answered {code or 'with an error'}", retry_after_ms=pause_ms(error)) from error
+    except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise Lost(f"Slack cannot be reached: {type(error).__name__}") from error
+
+
+def missing(scopes: str) -> str:
+    return (
+        f"the app lacks the scope {scopes}: add it (https://api.slack.com/apps, OAuth & Permissions, Bot Token Scopes) "
+        "and install the app again"
+    )
+
+
+def bid_farewell(reason: str) -> Exception:
+    """What it means that Slack ends a connection."""
+    return Refused(_SOCKET) if reason == "link_disabled" else Lost(f"Slack asks to connect again ({reason or 'closed'})")
+
+
+@contextmanager
+def sending() -> Iterator[None]:
+    """What goes wrong with a message, said as what it is."""
+    try:
+        yield
+    except SlackApiError as error:
+        raise _failure(error) from error
+    except aiohttp.ClientConnectorError as error:
+        raise SendFailed("Slack cannot be reached") from error
+    except (SlackClientError, aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise SendFailed(f"Slack did not answer: {type(error).__name__}", maybe_sent=True) from error
+
+
+def _failure(error: SlackApiError) -> SendFailed:
+    code, pause = _code(error), pause_ms(error)
+    if pause:
+        return SendFailed("Slack asks to wait", retry_after_ms=pause)
+    if code in _NOT_IN:
+        return SendFailed(f"Slack no longer knows the token ({code})")
+    if code == "not_in_channel":
+        return SendFailed("the bot is not in this channel: /invite it", permanent=True)
+    if code == "missing_scope":
+        return SendFailed(missing(str(error.response.get("needed") or "")), permanent=True)
+    return SendFailed(f"Slack answered {code or 'with an error'}", permanent=code in _HOPELESS)
+
+
+def said(error: SendFailed) -> str:
+    """Slack's own word for what went wrong, if it had one."""
+    cause = error.__cause__
+    return _code(cause) if isinstance(cause, SlackApiError) else ""

@@ -1,0 +1,165 @@
+"""What Telegram tells us, as messages: who wrote where, to whom, and with which files.
+
+Ids count per chat there, so a message's name has its chat in it. An edited message is a message of its own.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram import CallbackQuery, Message, MessageEntity, Update, User
+
+from palyra.features.channels.contract import MOST_FILE_BYTES
+from palyra.features.channels.model import Inbound, Sender, calls_everyone
+
+# What we ask to be told of.
+WANTED = ("message", "edited_message", "callback_query")
+# Bots can fetch no larger files from Telegram's own server.
+MOST_FETCHED = min(MOST_FILE_BYTES, 20_000_000)
+_COMMAND = re.compile(r"/(\w+)@(\w+)\b[ \t]*")
+_START = re.compile(r"/start(?:\s+(\S+))?\s*")
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file of a message that is still at Telegram."""
+
+    file_id: str
+    name: str
+    media_type: str
+    size: int
+
+
+def native_id(chat_id: int, message_id: int) -> str:
+    return f"{chat_id}/{message_id}"
+
+
+def message_number(native: str) -> int:
+    """The message within its chat that a name stands for, also the name of an edit."""
+    return int(native.partition("/")[2].partition("#")[0])
+
+
+def of(update: Update, me: User) -> tuple[Inbound, tuple[Attachment, ...]] | None:
+    """The message in an update; nothing if it is none, as when somebody joins a group."""
+    if update.callback_query is not None:
+        pressed = _pressed(update.callback_query)
+        return (pressed, ()) if pressed is not None else None
+    message = update.message or update.edited_message
+    if message is None:
+        return None
+    sender = _sender(message)
+    if sender is None or (message.from_user is not None and message.from_user.id == me.id):
+        return None
+    attachments = _attachments(message)
+    text, addressed = _text(message, me)
+    if not text and not attachments:
+        return None
+    native = native_id(message.chat.id, message.message_id)
+    edited = message.edit_date
+    return (
+        Inbound(
+            # Two edits can be of the same second; the update's number is the same whenever it is delivered.
+            native_id=f"{native}#edit{update.update_id}" if edited is not None else native,
+            conversation=str(message.chat.id),
+            sender=sender,
+            text=text,
+            thread=_thread(message),
+            is_direct=message.chat.type == "private",
+            mentions_agent=addressed or _means_us(message, me),
+            mentions_everyone=calls_everyone(text),
+            reply_to=native_id(message.chat.id, message.reply_to_message.message_id) if message.reply_to_message else "",
+            sent_ms=_ms(edited or message.date),
+            forwarded=message.forward_origin is not None,
+        ),
+        attachments,
+    )
+
+
+def _pressed(query: CallbackQuery) -> Inbound | None:
+    if query.message is None or not query.data:
+        return None
+    message = query.message if isinstance(query.message, Message) else None
+    return Inbound(
+        native_id=f"press/{query.id}",
+        conversation=str(query.message.chat.id),
+        sender=Sender(str(query.from_user.id), query.from_user.full_name),
+        text=query.data,
+        thread=_thread(message) if message is not None else "",
+        is_direct=query.message.chat.type == "private",
+        reply_to=native_id(query.message.chat.id, query.message.message_id),
+        pressed=True,
+    )
+
+
+def _sender(message: Message) -> Sender | None:
+    # An admin who stays anonymous, or a linked channel: Telegram does not say which person it is.
+    if message.sender_chat is not None:
+        return Sender(f"chat{message.sender_chat.id}", message.sender_chat.effective_name or "", verified=False)
+    if message.from_user is None:
+        return None
+    return Sender(str(message.from_user.id), message.from_user.full_name)
+
+
+def _thread(message: Message) -> str:
+    # Replies have such a number too; only a topic of a forum is a conversation of its own.
+    return str(message.message_thread_id) if message.is_topic_message and message.message_thread_id else ""
+
+
+def _means_us(message: Message, me: User) -> bool:
+    replied = message.reply_to_message
+    if replied is not None and replied.from_user is not None and replied.from_user.id == me.id:
+        return True
+    entities = (*message.entities, *message.caption_entities)
+    return any(each.type == MessageEntity.TEXT_MENTION and each.user is not None and each.user.id == me.id for each in entities)
+
+
+def _text(message: Message, me: User) -> tuple[str, bool]:
+    """What was written, in our words, and whether it is a command that names us."""
+    text = message.text or message.caption or _described(message)
+    command = _COMMAND.match(text)
+    addressed = command is not None and me.username is not None and command[2].casefold() == me.username.casefold()
+    if command is not None and addressed:
+        text = f"/{command[1]} {text[command.end() :]}".rstrip()
+    start = _START.fullmatch(text)
+    if start is not None:
+        # What the button below a new chat sends; with a word if one came by a link (t.me/BOT?start=CODE).
+        text = f"pair {start[1]}" if start[1] else "help"
+    return text, addressed
+
+
+def _described(message: Message) -> str:
+    """What is neither text nor a file, in words."""
+    if message.location is not None:
+        return f"[location: {message.location.latitude}, {message.location.longitude}]"
+    if message.contact is not None:
+        name = " ".join(filter(None, (message.contact.first_name, message.contact.last_name)))
+        return f"[contact: {name}, {message.contact.phone_number}]"
+    if message.poll is not None:
+        options = "; ".join(option.text for option in message.poll.options)
+        return f"[poll: {message.poll.question} ({options})]"
+    return ""
+
+
+def _attachments(message: Message) -> tuple[Attachment, ...]:
+    number = message.message_id
+    if message.photo:
+        best = message.photo[-1]
+        return (Attachment(best.file_id, f"photo-{number}.jpg", "image/jpeg", best.file_size or 0),)
+    named = message.document or message.audio or message.video or message.animation
+    if named is not None:
+        kind = named.mime_type or "application/octet-stream"
+        return (Attachment(named.file_id, named.file_name or f"file-{number}", kind, named.file_size or 0),)
+    if message.voice is not None:
+        return (Attachment(message.voice.file_id, f"voice-{number}.ogg", "audio/ogg", message.voice.file_size or 0),)
+    if message.video_note is not None:
+        return (Attachment(message.video_note.file_id, f"video-{number}.mp4", "video/mp4", message.video_note.file_size or 0),)
+    if message.sticker is not None:
+        ending = "webm" if message.sticker.is_video else "tgs" if message.sticker.is_animated else "webp"
+        return (
+            Attachment(message.sticker.file_id, f"sticker-{number}.{ending}", f"image/{ending}", message.sticker.file_size or 0),
+        )
+    return ()
+
+
+def _ms(when: datetime) -> int:
+    return int(when.timestamp() * 1_000)

@@ -1,0 +1,42 @@
+"""Compaction over HTTP: look, apply, list, take back, and pin what is to stay whole."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.core.errors import InvalidInput
+from palyra.features.compaction.service import Compact, Compaction
+
+
+class CompactionPage(Struct, frozen=True):
+    """All of a session, oldest first."""
+
+    compactions: list[Compaction]
+
+
+class Pin(Input, frozen=True, kw_only=True):
+    """`seq` is any entry of the exchange."""
+
+    seq: Annotated[int, Meta(ge=1)]
+    removed: bool = False
+
+
+async def compact(call: Call[Nothing, Compact]) -> Answer:
+    return ok(await call.parts.compacting.compact(call.principal, call.path["session_id"], call.body))
+
+
+async def listing(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(CompactionPage(await call.parts.compacting.listing(call.principal, call.path["session_id"])))
+
+
+async def undo(call: Call[Nothing, Nothing]) -> Answer:
+    seq = call.path["seq"]
+    if not seq.isascii() or not seq.isdecimal() or len(seq) > 15:
+        raise InvalidInput("seq is the number of an entry", seq=seq[:40])
+    return ok(await call.parts.compacting.undo(call.principal, call.path["session_id"], int(seq)))
+
+
+async def pin(call: Call[Nothing, Pin]) -> Answer:
+    body = call.body
+    return ok(await call.parts.compacting.pin(call.principal, call.path["session_id"], body.seq, removed=body.removed))

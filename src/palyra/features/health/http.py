@@ -1,0 +1,88 @@
+"""How the daemon is, over HTTP: the doctor's checks and repairs, incidents, and notices to whoever asks."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
+from palyra.features.health.watchdog import Healing
+
+CheckId = Annotated[str, Meta(pattern="^$|^[A-Za-z0-9_:.-]{1,128}$")]
+
+
+class Examine(Input, frozen=True, kw_only=True):
+    """`deep`: check every entry of the journal too, which takes a while."""
+
+    deep: bool = False
+
+
+class WhichCheck(Input, frozen=True, kw_only=True):
+    """Empty: everything that is not well and can be repaired."""
+
+    id: CheckId = ""
+
+
+class IncidentsQuery(Input, frozen=True, kw_only=True):
+    """`before`: an incident's id, for the page after it."""
+
+    open: bool | None = None
+    before: Ulid = ""
+    limit: Limit = 100
+
+
+class NoticesQuery(Input, frozen=True, kw_only=True):
+    """`before`: a notice's id, for the page after it."""
+
+    unread: bool | None = None
+    before: Ulid = ""
+    limit: Limit = 100
+
+
+class WhichNotice(Input, frozen=True, kw_only=True):
+    """Empty: all of them."""
+
+    notice_id: Ulid = ""
+
+
+class MarkedRead(Struct, frozen=True):
+    """How many were unread."""
+
+    marked: int
+
+
+async def examine(call: Call[Examine, Nothing]) -> Answer:
+    return ok(await call.parts.doctor.examine(deep=call.query.deep))
+
+
+async def repair(call: Call[Nothing, WhichCheck]) -> Answer:
+    return ok(await call.parts.doctor.repair(call.principal, call.body.id))
+
+
+class Watching(Struct, frozen=True):
+    """How watchful the daemon is, and when it looked last."""
+
+    settings: Healing
+    looked_ms: int
+
+
+async def watching(call: Call[Nothing, Nothing]) -> Answer:
+    watchdog = call.parts.watchdog
+    return ok(Watching(watchdog.settings, watchdog.looked_ms))
+
+
+async def incidents(call: Call[IncidentsQuery, Nothing]) -> Answer:
+    query = call.query
+    return ok(await call.parts.incidents.listing(is_open=query.open, before=query.before, limit=query.limit))
+
+
+async def incident(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.incidents.get(call.path["incident_id"]))
+
+
+async def notices(call: Call[NoticesQuery, Nothing]) -> Answer:
+    query = call.query
+    return ok(await call.parts.notices.listing(call.principal, unread=query.unread, before=query.before, limit=query.limit))
+
+
+async def read_notices(call: Call[Nothing, WhichNotice]) -> Answer:
+    return ok(MarkedRead(await call.parts.notices.read(call.principal, call.body.notice_id)))

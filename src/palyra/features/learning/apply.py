@@ -1,0 +1,253 @@
+"""What accepting does, and what takes it back: an item of memory, a quarantined skill, a file of policies.
+
+The rule: everything here can be done twice. A crash in between is finished at the next start, and what is taken back is gone from
+where the next prompt or the next decision would look.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from palyra.core.errors import ConfigInvalid, Conflict, NotFound, PalyraError
+from palyra.features.learning import procedures
+from palyra.features.learning.model import Candidate, Effect
+from palyra.features.memory.model import Item, NewMemory, ScopeKind, Where
+from palyra.features.memory.rows import items
+from palyra.features.memory.rows.items import On
+from palyra.features.memory.service import Memory, Origin
+from palyra.features.skills import package
+from palyra.features.skills.registry import Shelf
+from palyra.features.time_travel.replay import recording as recordings
+from palyra.features.time_travel.replay import suite
+from palyra.policy import change_log
+from palyra.policy.store import PolicyStore
+from palyra.store.database import Database, Tx
+from palyra.system.thread_pool import everyday
+
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_OF_PROJECT = re.compile(r"^(?:in|for)?\s*this\s+(?:project|repo|repository|codebase|workspace)\b", re.IGNORECASE)
+_LONGEST_SLUG = 30
+_HEADING = (
+    "// Learned from what you approved again and again. Roll it back with `palyra learn rollback {id}`, or delete this file.\n"
+)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def item_of(memory_verbs: Memory, candidate: Candidate, where: Where, *, by_a_person: bool) -> Item:
+    """What would be remembered. What a person accepted holds; what nobody looked at may come back as waiting for a look."""
+    scope: ScopeKind = "principal"
+    if where.channel:
+        scope = "channel"
+    elif where.workspace and _OF_PROJECT.search(candidate.content):
+        scope = "workspace"
+    new = NewMemory(
+        text=candidate.content,
+        kind=candidate.memory_kind,
+        scope=scope,
+        confidence_bps=candidate.confidence_bps,
+        pinned=candidate.kind == "preference",
+    )
+    positions = (candidate.position, *(each.position for each in candidate.evidence))
+    item = memory_verbs.prepared(where, new, Origin("learned", candidate.label, tuple(each for each in positions if each)))
+    return msgspec.structs.replace(item, state="active", why="") if by_a_person else item
+
+
+def remember(tx: Tx, candidate: Candidate, item: Item) -> Effect:
+    """In the step that says it was applied. What is known already stays as it is, and is not this candidate's to take back."""
+    on = On(candidate.owner)
+    if items.known(tx, item) is not None:
+        return Effect()
+    old = _active(tx, candidate.owner, candidate.conflicts_with)
+    if old is not None:
+        items.correct(tx, on, old, item)
+        return Effect(memory_id=item.memory_id, replaced=old.memory_id)
+    items.add(tx, on, [item])
+    return Effect(memory_id=item.memory_id)
+
+
+def forget(tx: Tx, candidate: Candidate) -> None:
+    """In the step that says it was rolled back. What a person changed or removed since is theirs."""
+    on, effect = On(candidate.owner), candidate.effect
+    item = _found(tx, candidate.owner, effect.memory_id)
+    if item is None or item.state not in ("active", "review"):
+        return
+    items.settle(tx, on, item, "forgotten", "learned, and rolled back")
+    old = _found(tx, candidate.owner, effect.replaced)
+    if old is not None and old.state == "superseded" and old.superseded_by == item.memory_id:
+        items.reinstate(tx, on, old)
+
+
+def _active(tx: Tx, owner: str, memory_id: str) -> Item | None:
+    item = _found(tx, owner, memory_id)
+    return item if item is not None and item.state == "active" else None
+
+
+def _found(tx: Tx, owner: str, memory_id: str) -> Item | None:
+    if not memory_id:
+        return None
+    try:
+        return items.get(tx, owner, memory_id)
+    except NotFound:
+        return None
+
+
+# --- skills -----------------------------------------------------------------------------------------------------------
+
+
+class Procedures:
+    """A procedure as a skill that nobody vouches for yet, and the runs it comes from as its regression tests.
+
+    The runs lie beside the skill, not in it: they are private, and a skill can be given away.
+    """
+
+    def __init__(self, db: Database, shelf: Shelf, tests: Path) -> None:
+        self._db = db
+        self._shelf = shelf
+        self._tests = tests
+
+    def tests_of(self, candidate: Candidate) -> Path:
+        return self._tests / skill_name(candidate)
+
+    async def apply(self, candidate: Candidate, by: str) -> Effect:
+        name = skill_name(candidate)
+        await self._keep_runs(candidate)
+        archive = package.to_zip({"SKILL.md": skill_text(candidate).encode()})
+        proposal = await self._shelf.look(archive, generated=True)
+        if name not in [each.record.name for each in await self._shelf.listing()]:
+            await self._shelf.install(by, archive, proposal.digest, generated=True)
+        return Effect(skill=name, file=str(self.tests_of(candidate)) if candidate.runs else "")
+
+    async def _keep_runs(self, candidate: Candidate) -> None:
+        """A run that cannot be kept is left out: the tape may have been archived."""
+        folder = self.tests_of(candidate)
+        for run_id in candidate.runs[-2:]:
+            try:
+                recording = await self._db.read(lambda tx, wanted=run_id: recordings.read(tx, wanted, candidate.owner))  # type: ignore[misc]
+                await everyday.do(suite.keep, recording, folder)
+            except (Conflict, NotFound):
+                continue
+
+    async def roll_back(self, candidate: Candidate, by: str) -> None:
+        name = candidate.effect.skill or skill_name(candidate)
+        if name in [each.record.name for each in await self._shelf.listing()]:
+            await self._shelf.remove(by, name)
+        await everyday.do(_remove, self.tests_of(candidate))
+
+
+def skill_name(candidate: Candidate) -> str:
+    slug = _NO_SLUG.sub("-", candidate.content.partition(":")[0].casefold()).strip("-")[:_LONGEST_SLUG].strip("-")
+    return f"learned-{slug or 'procedure'}-{candidate.candidate_id[-6:].casefold()}"
+
+
+def skill_text(candidate: Candidate) -> str:
+    """SKILL.md: what it is for, and the steps."""
+    task = candidate.content.partition(":")[0]
+    shown = "".join(char for char in task if char.isprintable())
+    description = msgspec.json.encode(f"Steps that worked {len(candidate.runs)} times for: {shown}").decode()
+    steps = "\n".join(f"{number}. {procedures.worded(step)}" for number, step in enumerate(candidate.steps, 1))
+    return (
+        f"---\nname: {skill_name(candidate)}\ndescription: {description}\n---\n"
+        f"# {shown}\n\nThese calls succeeded in this order; `{procedures.OPEN}` is what was different each time.\n\n"
+        f"{steps}\n\nLearned as candidate {candidate.candidate_id}.\n"
+    )
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_dir():
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+
+
+# --- policies ---------------------------------------------------------------------------------------------------------
+
+
+class Permits:
+    """A permit as a file of its own in the folder of policies: validated before, written whole, removed whole."""
+
+    def __init__(self, db: Database, policy: PolicyStore, folder: Path) -> None:
+        self._db = db
+        self._policy = policy
+        self._folder = folder
+
+    def diff(self, candidate: Candidate) -> str:
+        """What accepting would change in the folder of policies."""
+        import difflib
+
+        file = file_name(candidate)
+        lines = policy_text(candidate).splitlines(keepends=True)
+        return "".join(difflib.unified_diff([], lines, "/dev/null", file))
+
+    def problem(self, candidate: Candidate) -> str:
+        """Why the policies would not load with it; empty: they would."""
+        if candidate.state == "applied":
+            return ""
+        try:
+            self._policy.current.plus(file_name(candidate), policy_text(candidate))
+        except PalyraError as error:
+            return error.message
+        return ""
+
+    async def apply(self, candidate: Candidate, by: str) -> Effect:
+        file = file_name(candidate)
+        await everyday.do(_write, self._folder / file, policy_text(candidate))
+        await self._reload(by)
+        return Effect(file=file)
+
+    async def roll_back(self, candidate: Candidate, by: str) -> None:
+        path = self._folder / file_name(candidate)
+        await everyday.do(_take_away, path, policy_text(candidate))
+        await self._reload(by)
+
+    async def _reload(self, by: str) -> None:
+        change = await everyday.do(self._policy.reload)
+        if change.added or change.removed or change.changed or change.problems:
+            await change_log.record(self._db, by, change)
+        if change.problems:
+            raise ConfigInvalid(
+                "the folder of policies has problems, so the last good set stays in force: see `palyra policy check`",
+                problems=[str(problem) for problem in change.problems],
+            )
+
+
+def file_name(candidate: Candidate) -> str:
+    return f"learned-{candidate.candidate_id.casefold()}.cedar"
+
+
+def policy_text(candidate: Candidate) -> str:
+    named = candidate.cedar.replace('@id("learned")', f'@id("learned-{candidate.candidate_id.casefold()}")', 1)
+    return _HEADING.format(id=candidate.candidate_id) + named
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing; a half-written file has no name that is read as policies."""
+    fresh = path.with_name(f".{path.name}.new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(descriptor)
+    os.replace(fresh, path)
+    _sync(path.parent)
+
+
+def _take_away(path: Path, text: str) -> None:
+    try:
+        if path.read_text("utf-8") != text:
+            raise Conflict(f"{path.name} was changed by hand: look at it, and remove it yourself", file=path.name)
+    except FileNotFoundError:
+        return
+    os.unlink(path)
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

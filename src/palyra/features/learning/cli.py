@@ -1,0 +1,202 @@
+"""`palyra learn`: what was learned from finished runs, yours to accept, reject and take back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from palyra.cli import formatting, short_ids
+from palyra.cli.commands import group, verb
+from palyra.cli.safe_text import clean, one_line
+from palyra.cli.state import State
+from palyra.features.learning.model import Candidate, Thresholds
+
+_STATES = ("waiting", "pending_review", "conflicted", "applied", "suppressed", "rejected", "rolled_back", "all")
+_KINDS = ("any", "fact", "preference", "procedure", "policy")
+_PAGE = 500
+
+learn = group("learn", "What was learned: list, show, accept, reject, rollback, reflect, settings.", default="list")
+
+
+class _List(Struct):
+    candidates: list[Candidate]
+    counts: dict[str, int]
+    next: str = ""
+
+
+class _Shown(Struct):
+    candidate: Candidate
+    would: str
+    diff: str = ""
+    problem: str = ""
+    moves: tuple[str, ...] = ()
+
+
+class _Reflected(Struct):
+    session_id: str
+    candidates: list[Candidate]
+    found_by: str = "rules"
+    note: str = ""
+
+
+class _Settings(Struct):
+    enabled: bool
+    thresholds: Thresholds
+    cooldown_ms: int
+    budget_tokens: int
+    most_candidates: int
+    model: str
+
+
+@verb(learn, "list", help="List what waits for you, or what is in another state, newest first.")
+@click.option("--state", "wanted", type=click.Choice(_STATES), default="waiting", show_default=True)
+@click.option("--kind", type=click.Choice(_KINDS), default="any", show_default=True)
+@click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True)
+def list_(state: State, wanted: str, kind: str, limit: int) -> None:
+    page = state.api.get("/v1/candidates", _List, state=wanted, kind=kind, limit=limit)
+    if state.out.as_json:
+        state.out.json(page)
+        return
+    if page.candidates or wanted != "waiting":
+        _table(state, page.candidates)
+    if wanted == "waiting":
+        _applied(state)
+        state.out.note("palyra learn show ID, then accept ID or reject ID" if page.candidates else "nothing waits for you")
+
+
+def _applied(state: State) -> None:
+    """What was applied without asking is shown beside what waits, with the way to take it back."""
+    recent = state.api.get("/v1/candidates", _List, state="applied", limit=20).candidates
+    for each in recent:
+        if each.automatic:
+            state.out.line(f"applied at once: {one_line(each.content, 100)}  (undo: palyra learn rollback {each.candidate_id})")
+
+
+@verb(learn, "show", help="Show one candidate: its evidence, and what accepting it would do.")
+@click.argument("candidate_id", metavar="ID")
+def show(state: State, candidate_id: str) -> None:
+    shown = state.api.get(f"/v1/candidates/{_id(state, candidate_id)}", _Shown)
+    if state.out.as_json:
+        state.out.json(shown)
+        return
+    candidate = shown.candidate
+    state.out.line(clean(candidate.content))
+    told = {
+        "id": candidate.candidate_id,
+        "kind": candidate.kind,
+        "state": ": ".join(filter(None, (candidate.state.replace("_", " "), candidate.reason))),
+        "confidence": f"{candidate.confidence_bps / 100:.0f} %",
+        "risk": candidate.risk,
+        "trust": f"{candidate.label.integrity} {', '.join(candidate.label.sources)}".strip(),
+        "found by": candidate.found_by,
+        "accepting": f"would {shown.would}" if "accept" in shown.moves else "",
+        "but": shown.problem,
+        "became": _became(candidate),
+        "found": formatting.when(candidate.created_ms),
+    }
+    for name, value in told.items():
+        if value:
+            state.out.line(state.out.style(f"{name:>12}", "dim") + f"  {clean(value)}")
+    for each in candidate.evidence:
+        state.out.line(
+            state.out.style(f"{'said':>12}", "dim") + f"  “{one_line(each.quote, 160)}” (entry {each.seq} of {each.session_id})"
+        )
+    if shown.diff:
+        state.out.line(clean(shown.diff))
+
+
+@verb(learn, "accept", help="Accept a candidate, which does it: remembers it, installs the skill, adds the policy.")
+@click.argument("candidate_id", metavar="ID")
+@click.argument("text", nargs=-1)
+def accept(state: State, candidate_id: str, text: tuple[str, ...]) -> None:
+    path = f"/v1/candidates/{_id(state, candidate_id)}/accept"
+    _say(state, state.api.post(path, Candidate, {"text": " ".join(text)}, timeout_s=120), "accepted")
+
+
+@verb(learn, "reject", help="Reject a candidate. It is not suggested again.")
+@click.argument("candidate_id", metavar="ID")
+@click.option("--reason", default="", metavar="TEXT")
+def reject(state: State, candidate_id: str, reason: str) -> None:
+    path = f"/v1/candidates/{_id(state, candidate_id)}/reject"
+    _say(state, state.api.post(path, Candidate, {"reason": reason}), "rejected")
+
+
+@verb(learn, "rollback", help="Take back what a candidate did. The next prompt knows nothing of it.")
+@click.argument("candidate_id", metavar="ID")
+def rollback(state: State, candidate_id: str) -> None:
+    path = f"/v1/candidates/{_id(state, candidate_id)}/rollback"
+    _say(state, state.api.post(path, Candidate, {}, timeout_s=120), "taken back")
+
+
+@verb(learn, "reflect", help="Look now for what can be learned from a finished run.")
+@click.argument("run_id", metavar="RUN")
+def reflect(state: State, run_id: str) -> None:
+    done = state.api.post(f"/v1/runs/{short_ids.run(state.api, run_id)}/reflect", _Reflected, {}, timeout_s=120)
+    if state.out.as_json:
+        state.out.json(done)
+        return
+    _table(state, done.candidates)
+    state.out.note(f"read by {clean(done.found_by)}" + (f"; {clean(done.note)}" if done.note else ""))
+
+
+@verb(learn, "settings", help="Show from which confidence on something is shown, or applied at once.")
+def settings(state: State) -> None:
+    found = state.api.get("/v1/candidates/settings", _Settings)
+    if state.out.as_json:
+        state.out.json(found)
+        return
+    rows: list[list[Any]] = []
+    for kind in ("fact", "preference", "procedure", "policy"):
+        threshold = found.thresholds.of(kind)
+        never = kind in ("procedure", "policy") or threshold.auto_bps > 10_000 or not found.thresholds.automatic
+        rows.append([kind, f"{threshold.review_bps:,}", "never" if never else f"{threshold.auto_bps:,}"])
+    state.out.table(["kind", "shown from (bps)", "applied at once from"], rows)
+    on = "after each run" if found.enabled else "only on demand"
+    state.out.line(f"read {on} by {found.model or 'rules'}, a session at most every {found.cooldown_ms // 60_000} minutes,")
+    state.out.line(f"with at most {found.budget_tokens:,} tokens and {found.most_candidates} candidates each time")
+    state.out.note("change them with palyra config set learning.NAME VALUE")
+
+
+# --- shared -----------------------------------------------------------------------------------------------------------
+
+
+def _id(state: State, given: str) -> str:
+    def listed() -> Iterator[str]:
+        return (each.candidate_id for each in state.api.get("/v1/candidates", _List, state="all", limit=_PAGE).candidates)
+
+    return short_ids.candidate(given, listed)
+
+
+def _table(state: State, found: list[Candidate]) -> None:
+    rows = [
+        [
+            each.candidate_id,
+            each.kind,
+            each.state.replace("_", " "),
+            f"{each.confidence_bps / 100:.0f} %",
+            one_line(each.content, 100),
+        ]
+        for each in found
+    ]
+    state.out.table(["id", "kind", "state", "sure", "what"], rows)
+
+
+def _became(candidate: Candidate) -> str:
+    effect = candidate.effect
+    if effect.skill:
+        tests = f", tested by palyra replay --suite {effect.file}" if effect.file else ""
+        return f"the skill {effect.skill}{tests}"
+    if effect.memory_id:
+        return f"memory {effect.memory_id}"
+    return f"the policy file {effect.file}" if effect.file else ""
+
+
+def _say(state: State, candidate: Candidate, done: str) -> None:
+    if state.out.as_json:
+        state.out.json(candidate)
+        return
+    became = _became(candidate) if candidate.state == "applied" else ""
+    state.out.line(f"{done}: {one_line(candidate.content, 160)}" + (f"  → {clean(became)}" if became else ""))
+    if candidate.state == "applied" and candidate.effect.skill:
+        state.out.note(f"it is quarantined: look at it, then palyra skills enable {candidate.effect.skill}")

@@ -1,0 +1,32 @@
+"""MCP servers over HTTP: what they are and offer, a yes to their tools, and a new start."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.features.mcp.model import ServerStatus
+
+Fingerprint = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class ServerList(Struct, frozen=True):
+    servers: tuple[ServerStatus, ...]
+
+
+class Accept(Input, frozen=True, kw_only=True):
+    """The fingerprint of one pending tool, or the server's own, which stands for everything that is pending."""
+
+    fingerprint: Fingerprint
+
+
+async def listing(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(ServerList(call.parts.mcp.status()))
+
+
+async def accept(call: Call[Nothing, Accept]) -> Answer:
+    return ok(await call.parts.mcp.accept(call.principal, call.path["server"], call.body.fingerprint))
+
+
+async def restart(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.mcp.restart(call.principal, call.path["server"]))

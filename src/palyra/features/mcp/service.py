@@ -1,0 +1,192 @@
+"""The MCP servers of this daemon: which there are, what of theirs is offered, and the verbs of whoever answers for them.
+
+Two rules: no server, however slow or broken, delays or ends anything but its own calls; and a yes to a tool is on the system tape
+before the tool is offered.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from palyra.core.errors import Conflict, NotFound, Unavailable
+from palyra.core.events import AdminChanged
+from palyra.core.ids import OWNER, SYSTEM_TAPE
+from palyra.features.mcp.model import ServerStatus
+from palyra.features.vault.service import Vault
+from palyra.store import tape
+from palyra.store.database import Database
+from palyra.tools.catalogue import Catalogue
+from palyra.tools.net.resolve import Resolver
+from palyra.tools.sandbox.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from palyra.features.mcp.servers import Servers
+    from palyra.features.mcp.settings import ServerConfig
+
+# A server stays for days: what it may carry through its way out is not counted like a command's.
+_CARRIES_BYTES, _CARRIES_S = 1 << 40, 86_400.0
+
+
+class Opener:
+    """How a configured server becomes a running one: in the sandbox, with its secrets looked up at each start.
+
+    `look_up` gives the value behind `env:NAME` and `file:/path`; `closed` are the daemon's own folders.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sandbox: Sandbox,
+        resolver: Resolver,
+        vault: Vault,
+        look_up: Callable[[str], str],
+        *,
+        closed: tuple[str, ...],
+    ) -> None:
+        self._folder = folder
+        self._sandbox = sandbox
+        self._resolver = resolver
+        self._vault = vault
+        self._look_up = look_up
+        self._closed = closed
+
+    def open(self, config: "ServerConfig", changed: Callable[[], None]) -> "Servers":
+        # Whoever has no servers does not pay for what speaks to them.
+        from palyra.features.mcp import sandboxed_process
+        from palyra.features.mcp.accepted_tools import KnownFiles
+        from palyra.features.mcp.servers import Servers
+        from palyra.tools.net.egress import Allowance, Egress
+
+        # The operator wrote this list: an address in it may be private.
+        egress = Egress(self._resolver.allowing(config.hosts), allowance=Allowance(bytes=_CARRIES_BYTES, seconds=_CARRIES_S))
+        return Servers(
+            [config],
+            KnownFiles(self._folder / "known"),
+            self._folder / "work",
+            spawn=sandboxed_process.spawner_for(config, self._sandbox, egress.gate, closed=self._closed),
+            resolve=self._resolved,
+            changed=changed,
+        )
+
+    async def _resolved(self, config: "ServerConfig") -> "ServerConfig":
+        """The settings with every reference replaced by what it stands for now."""
+        from importlib.util import find_spec
+
+        if find_spec("jsonschema_rs") is None:
+            raise Unavailable("the package jsonschema-rs is missing: install palyra with the extra mcp (palyra[mcp])")
+        found: dict[str, str] = {}
+        for value in (*config.env.values(), *config.headers.values()):
+            reference = _reference(value)
+            if reference and reference not in found:
+                found[reference] = await self._value(config, reference)
+
+        def filled(given: Mapping[str, str]) -> dict[str, str]:
+            return {name: _filled(value, found) for name, value in given.items()}
+
+        return dataclasses.replace(
+            config, env=filled(config.env), headers=filled(config.headers), confidential=tuple(found.values())
+        )
+
+    async def _value(self, config: "ServerConfig", reference: str) -> str:
+        if not reference.startswith("vault:"):
+            return self._look_up(reference)
+        value = ""
+        # A secret that is for certain hosts must be for every host that the server can send it to.
+        hosts = (config.authority,) if config.url else config.hosts
+        for host in hosts or (None,):
+            value = await self._vault.resolve(
+                reference, principal=OWNER, session="", tool=config.source, host=host.partition(":")[0] if host else None
+            )
+        return value
+
+
+class Mcp:
+    def __init__(self, db: Database, catalogue: Catalogue, opener: Opener) -> None:
+        self._db = db
+        self._catalogue = catalogue
+        self._opener = opener
+        self._configs: dict[str, ServerConfig] = {}
+        self._servers: dict[str, Servers] = {}
+        self._changing = asyncio.Lock()
+
+    async def apply(self, wanted: "Mapping[str, ServerConfig]") -> None:
+        """Use exactly these servers from now on. Those that are as before are left alone; nobody waits for one to connect."""
+        async with self._changing:
+            gone = [name for name, config in self._configs.items() if wanted.get(name) != config]
+            await asyncio.gather(*(self._servers.pop(name).close() for name in gone))
+            for name in gone:
+                del self._configs[name]
+                self._catalogue.renew(f"mcp:{name}", ())
+            for name, config in wanted.items():
+                if name not in self._configs:
+                    self._configs[name] = config
+                    self._servers[name] = self._opened(name, config)
+                    await self._servers[name].start()
+
+    def _opened(self, name: str, config: "ServerConfig") -> "Servers":
+        def changed() -> None:
+            if self._servers.get(name) is servers:
+                self._catalogue.renew(config.source, servers.tools())
+
+        servers = self._opener.open(config, changed)
+        return servers
+
+    def status(self) -> tuple[ServerStatus, ...]:
+        return tuple(status for name in sorted(self._servers) for status in self._servers[name].status())
+
+    def one(self, name: str) -> ServerStatus:
+        return self._server(name).status()[0]
+
+    async def accept(self, by: str, name: str, fingerprint: str) -> ServerStatus:
+        """A person's yes to what was shown: one pending tool, or everything that is pending, by fingerprint."""
+        server = self._server(name)
+        shown = self.one(name)
+        chosen = [each for each in shown.pending if fingerprint in (each.fingerprint, shown.fingerprint)]
+        if not chosen:
+            why = "nothing waits for a yes" if not shown.pending else "it has changed since it was shown; look at it again"
+            raise Conflict(f"the MCP server {name}: {why} (palyra mcp show {name})")
+        await self._record(by, "accepted", name, tools={each.tool: each.fingerprint for each in chosen})
+        for each in chosen:
+            await server.accept(name, each.tool, each.fingerprint)
+        return self.one(name)
+
+    async def restart(self, by: str, name: str) -> ServerStatus:
+        """End the server and begin anew, with its secrets looked up again."""
+        server = self._server(name)
+        if not self._configs[name].enabled:
+            raise Conflict(f"the MCP server {name} is not enabled: palyra config set mcp.{name}.enabled true")
+        await self._record(by, "restarted", name)
+        async with self._changing:
+            if self._servers.get(name) is server:
+                await server.restart(name)
+        return self.one(name)
+
+    async def close(self) -> None:
+        async with self._changing:
+            await asyncio.gather(*(server.close() for server in self._servers.values()))
+
+    def _server(self, name: str) -> "Servers":
+        server = self._servers.get(name)
+        if server is None:
+            near = get_close_matches(name, self._servers, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`palyra mcp list` names them"
+            raise NotFound(f"there is no MCP server {name[:64]!r}: {hint}")
+        return server
+
+    async def _record(self, by: str, action: str, name: str, **details: object) -> None:
+        event = AdminChanged(what="mcp", action=action, subject=name, details=details)
+        await self._db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, by, [event]))
+
+
+def _reference(value: str) -> str:
+    """The reference in a value: all of it, or its last word, as in `Bearer vault:NAME`."""
+    last = value.rpartition(" ")[2]
+    return last if last.startswith(("vault:", "env:", "file:/")) else ""
+
+
+def _filled(value: str, found: Mapping[str, str]) -> str:
+    reference = _reference(value)
+    return value.removesuffix(reference) + found[reference] if reference else value

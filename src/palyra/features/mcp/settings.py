@@ -1,0 +1,83 @@
+"""What the operator says about one MCP server. Plain values, so that reading the settings costs nothing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from palyra.core.errors import ConfigInvalid
+from palyra.core.tools import Tier
+
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
+# Shorter values (a number, a name of a zone) are everywhere, and hiding them hides the message.
+_SHORTEST_SECRET = 8
+# The environment also holds paths and zones, which answers are about.
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|(?:^|_)AUTH(?:_|$)", re.I)
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """A program that speaks over its standard streams (`command`), or an address that speaks streamable HTTP (`url`).
+
+    `env` and `headers` may hold secrets, so they are never printed. `trusted` says that the operator believes what the server says
+    about the effects of its tools; it changes nothing else.
+
+    The rest is for a program in the sandbox: `folder` is what it works in, else it has one of its own; `readable` are more folders
+    that it may look into, `hosts` what it may reach, `tier` the walls it must have at least.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=lambda: _NOTHING, repr=False)
+    enabled: bool = True
+    timeout_ms: int = 60_000
+    trusted: bool = False
+    folder: str = ""
+    writable: bool = True
+    readable: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    tier: Tier = "none"
+    # What was looked up for `env` and `headers`, to be hidden wherever it turns up.
+    confidential: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigInvalid(f"the MCP server name {self.name[:64]!r} must be 1 to 32 of a-z, 0-9, - and _")
+        if bool(self.command) == bool(self.url):
+            raise ConfigInvalid(f"the MCP server {self.name} needs either a command or a url")
+        if self.url and not self.authority:
+            raise ConfigInvalid(f"the url of the MCP server {self.name} must begin with http:// or https:// and name a host")
+        if self.timeout_ms < 1:
+            raise ConfigInvalid(f"the timeout_ms of the MCP server {self.name} must be 1 or more")
+
+    @property
+    def source(self) -> str:
+        return f"mcp:{self.name}"
+
+    @property
+    def authority(self) -> str:
+        """Host and port of the address; empty if it is none."""
+        try:
+            parts = urlsplit(self.url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            return ""
+        if parts.scheme not in ("http", "https") or not host:
+            return ""
+        host = f"[{host}]" if ":" in host else host
+        return f"{host}:{port}" if port else host
+
+    def without_secrets(self, text: str) -> str:
+        """A text as it may be shown: a server can repeat what it was given in confidence."""
+        kept = [value for name, value in self.env.items() if _SECRET_NAME.search(name)]
+        for value in (*self.confidential, *self.headers.values(), *kept):
+            # `Bearer x` is two things, and the first is no secret.
+            for secret in (value, value.rpartition(" ")[2]):
+                if len(secret) >= _SHORTEST_SECRET:
+                    text = text.replace(secret, "[hidden]")
+        return text

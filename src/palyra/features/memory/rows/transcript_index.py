@@ -1,0 +1,217 @@
+"""What was said in sessions, made findable: passages of inputs and answers, by their words at once and by their meaning later.
+
+The rule: a principal's passages are a partition of their own, so nobody else's words move a rank, and each keeps the label of
+what it was made from, so quoting it elsewhere does not make it any more trusted.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from palyra.core import events, labels
+from palyra.core.events import InputAssembled, InputReceived, RunCompleted
+from palyra.core.labels import Label
+from palyra.features.memory import vectors
+from palyra.features.memory import words as memory_words
+from palyra.features.memory.model import Said
+from palyra.features.memory.rows import index as index_rows
+from palyra.features.memory.rows import search as search_rows
+from palyra.features.memory.rows.codes import Codes
+from palyra.features.memory.rows.index import Entry
+from palyra.features.memory.rows.items import Unembedded
+from palyra.store.database import Tx
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# A passage is about what the embedding model reads; what is longer than so many of them is found by its beginning.
+_PASSAGE = 1_000
+_MOST_PASSAGES = 64
+_SNIPPET = 200
+_SNIPPET_WORDS = 24
+_SNIPPET_LEAD = 6
+_SAID = "kind IN ('input.received', 'run.completed')"
+_BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s|\s")
+# A near meaning without a word in common is told of from here on.
+_NEAR_ENOUGH = 0.2
+
+
+# --- indexing ---------------------------------------------------------------------------------------------------------
+
+
+def behind(tx: Tx) -> int:
+    """How many entries wait to be indexed."""
+    row = tx.one(f"SELECT count(*) FROM entries WHERE {_SAID} AND position > :indexed", indexed=_indexed(tx))
+    return int(row[0]) if row else 0
+
+
+def _indexed(tx: Tx) -> int:
+    row = tx.one("SELECT coalesce(max(position), 0) FROM turns")
+    return int(row[0]) if row else 0
+
+
+def index(tx: Tx, limit: int) -> int:
+    """Make the oldest that waits findable by its words. Says how many entries it took."""
+    rows = tx.all(
+        f"""SELECT e.position, e.tape, e.time_ms, e.run_id, e.body, s.owner FROM entries e
+            JOIN sessions s ON s.session_id = e.tape WHERE {_SAID} AND e.position > :indexed ORDER BY e.position LIMIT :limit""",
+        indexed=_indexed(tx),
+        limit=limit,
+    )
+    fresh: dict[int, list[Entry]] = {}
+    for position, tape, time_ms, run_id, body, owner in rows:
+        event = events.decode(body)
+        assert isinstance(event, InputReceived | RunCompleted)
+        label = event.label if isinstance(event, InputReceived) else _answer_label(tx, run_id)
+        partition, entries = _add(tx, position, owner, tape, time_ms, event.text, label)
+        fresh.setdefault(partition, []).extend(entries)
+    for partition, entries in fresh.items():
+        # All together: many of them share their words.
+        index_rows.add_words(tx, partition, entries)
+    return len(rows)
+
+
+def _answer_label(tx: Tx, run_id: str) -> Label:
+    """An answer is made from all that the model was shown for it."""
+    row = tx.one(
+        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.assembled'
+        ORDER BY seq DESC LIMIT 1""",
+        run_id=run_id,
+    )
+    if row is None:
+        return labels.untrusted("unknown")
+    assembled = events.decode(row[0])
+    assert isinstance(assembled, InputAssembled)
+    joined = tx.all(
+        """SELECT body FROM entries WHERE run_id = :run_id AND run_id <> '' AND kind = 'input.received' AND seq <= :upto""",
+        run_id=run_id,
+        upto=assembled.upto_seq,
+    )
+    inputs = [event.label for (body,) in joined if isinstance(event := events.decode(body), InputReceived)]
+    return labels.join([*(part.label for part in assembled.parts), *inputs])
+
+
+def _add(tx: Tx, position: int, owner: str, tape: str, time_ms: int, text: str, label: Label) -> tuple[int, list[Entry]]:
+    """Note an entry's passages; what of them is still to go into which partition's words."""
+    cut = passages(text)
+    partition, slot = index_rows.slots_for(tx, owner, "turns", "", len(cut))
+    last = tx.one("SELECT coalesce(max(place), 0) FROM turns WHERE session_id = :tape", tape=tape)
+    place = int(last[0]) + 1 if last else 1
+    entries = []
+    for number, (first, end) in enumerate(cut):
+        entries.append(Entry(slot + number, memory_words.counted(text[first:end], time_ms)))
+        tx.run(
+            """INSERT INTO turns (position, owner, session_id, place, first, behind, time_ms, label, spot)
+            VALUES (:position, :owner, :tape, :place, :first, :behind, :time_ms, :label, :spot)""",
+            position=position,
+            owner=owner,
+            tape=tape,
+            place=place + number,
+            first=first,
+            behind=end,
+            time_ms=time_ms,
+            label=msgspec.json.encode(label).decode(),
+            spot=index_rows.spot(partition, slot + number),
+        )
+    return partition, entries
+
+
+def passages(text: str) -> list[tuple[int, int]]:
+    """Where each passage begins and ends; cut at the best break that a passage has in its second half."""
+    found: list[tuple[int, int]] = []
+    first = 0
+    while len(found) < _MOST_PASSAGES and (first < len(text) or not found):
+        end = min(first + _PASSAGE, len(text))
+        if end < len(text):
+            half = first + _PASSAGE // 2
+            breaks = [each.end() for each in _BREAK.finditer(text, half, end)]
+            end = breaks[-1] if breaks else end
+        found.append((first, end))
+        first = end
+    return found
+
+
+# --- vectors, after the fact ------------------------------------------------------------------------------------------
+
+
+def unembedded(tx: Tx, limit: int) -> list[Unembedded]:
+    """Passages that are found by their words only, newest first: what was just said is what is asked for."""
+    rows = tx.all(
+        """SELECT t.spot, t.session_id, t.place, t.first, t.behind, coalesce(e.body, a.body) FROM turns t
+            LEFT JOIN entries e ON e.position = t.position LEFT JOIN archived_said a ON a.position = t.position
+        WHERE t.embedded_by = '' ORDER BY t.number DESC LIMIT :limit""",
+        limit=limit,
+    )
+    return [
+        Unembedded(spot, vectors.views(_text(body)[first:end], _before(tx, session_id, place)))
+        for spot, session_id, place, first, end, body in rows
+    ]
+
+
+def _before(tx: Tx, session_id: str, place: int) -> str:
+    """The passage before one in its session."""
+    row = tx.one(
+        """SELECT t.first, t.behind, e.body FROM turns t JOIN spoken e ON e.position = t.position
+        WHERE t.session_id = :session_id AND t.place = :place - 1""",
+        session_id=session_id,
+        place=place,
+    )
+    return _text(row[2])[row[0] : row[1]] if row else ""
+
+
+def embedded(tx: Tx, *, by: str, packed: dict[int, tuple[bytes, bytes]]) -> None:
+    index_rows.add_vectors(tx, packed)
+    tx.run(f"UPDATE turns SET embedded_by = :by WHERE spot IN ({','.join(map(str, packed))})", by=by)
+
+
+# --- searching --------------------------------------------------------------------------------------------------------
+
+
+def search(
+    tx: Tx, owner: str, question: str, limit: int, *, vector: "NDArray[np.float32] | None", codes: Codes, but_run: str = ""
+) -> list[Said]:
+    """The entries of an owner's sessions that say most about a question, each once, best first. `but_run` is who asks."""
+    partitions = index_rows.turns_of(tx, owner)
+    if not partitions:
+        return []
+    ranked = search_rows.rank(tx, partitions, question, limit * 4 + 8, vector=vector, codes=codes, table=search_rows.TURNS)
+    told = [each for each in ranked if each.parts.words or each.parts.own >= _NEAR_ENOUGH]
+    rows = tx.all(
+        f"""SELECT t.spot, t.session_id, s.title, e.seq, t.time_ms, e.kind, e.body, t.first, t.behind, t.label, e.run_id
+        FROM turns t JOIN spoken e ON e.position = t.position JOIN sessions s ON s.session_id = t.session_id
+        WHERE t.spot IN ({",".join(str(each.spot) for each in told)})"""
+    )
+    by_spot = {row[0]: row[1:] for row in rows}
+    found: dict[tuple[str, int], Said] = {}
+    terms = set(memory_words.terms(question))
+    for each in told:
+        session_id, title, seq, time_ms, kind, body, first, end, label, run_id = by_spot[each.spot]
+        if (session_id, seq) in found or (but_run and run_id == but_run):
+            continue
+        speaker = "user" if kind == "input.received" else "agent"
+        quoted = snippet(_text(body)[first:end], terms)
+        kept = msgspec.json.decode(label, type=Label)
+        found[session_id, seq] = Said(session_id, title, seq, time_ms, speaker, quoted, each.score, each.parts, kept, run_id)
+        if len(found) == limit:
+            break
+    return list(found.values())
+
+
+def snippet(passage: str, terms: set[str]) -> str:
+    """The stretch of a passage that has most of the words, on one line."""
+    words = passage.split()
+    if len(" ".join(words)) <= _SNIPPET:
+        return " ".join(words)
+    hits = [at for at, word in enumerate(words) if terms.intersection(memory_words.terms(word))]
+    best = max(hits, key=lambda at: sum(at <= other < at + _SNIPPET_WORDS for other in hits), default=0)
+    first = max(0, best - _SNIPPET_LEAD)
+    rest = " ".join(words[first:])
+    return ("…" if first else "") + rest[:_SNIPPET].rstrip() + ("…" if len(rest) > _SNIPPET else "")
+
+
+def _text(body: bytes) -> str:
+    event = events.decode(body)
+    assert isinstance(event, InputReceived | RunCompleted)
+    return event.text

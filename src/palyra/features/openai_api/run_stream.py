@@ -1,0 +1,286 @@
+"""Following a run to its answer: the words as they come, the calls for the caller, what was used, how it ended.
+
+The words of a request's answer are all that the agent says until it is done, turn after turn. Deltas bring them early; the
+recorded replies say what they were, so that an answer is whole whatever a slow connection missed.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from palyra.api.calls import Call, Parts
+from palyra.api.decoding import Gone
+from palyra.api.limits import Ending
+from palyra.api.streams import gone, place
+from palyra.core import events
+from palyra.core.errors import Conflict, PalyraError, Unavailable
+from palyra.core.events import (
+    AnyEvent,
+    ApprovalRequested,
+    ModelDelta,
+    ModelReplied,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    ToolHandedOver,
+    ToolProposed,
+)
+from palyra.core.messages import Usage
+from palyra.features.openai_api.parse_request import call_name
+from palyra.features.openai_api.sessions import Asked, Begun
+from palyra.store import approvals
+from palyra.system import thread_pool
+
+_BETWEEN = "\n\n"
+_LARGE = 256 << 10
+_WAIT = re.compile(rb"\bwait=(\d{1,6})\b")
+_delta = msgspec.json.Decoder(ModelDelta)
+
+
+class _Head(Struct, frozen=True):
+    kind: str
+    run_id: str = ""
+    event: msgspec.Raw = msgspec.Raw()
+
+
+_head = msgspec.json.Decoder(_Head)
+_TOLD = frozenset(
+    {
+        "model.replied",
+        "tool.proposed",
+        "tool.handed_over",
+        "approval.requested",
+        "run.completed",
+        "run.failed",
+        "run.cancelled",
+    }
+)
+
+
+class RunBroke(Unavailable):
+    """The run that should have answered failed. Asking again starts another one, so nobody should do it unasked."""
+
+    retryable = False
+
+
+class HandedCall(Struct, frozen=True):
+    name: str
+    tool: str
+    arguments: str
+
+
+@dataclass
+class Answering:
+    """What has come of a request so far. Of an answer that is `formed` only the last word counts, once it is known to fit."""
+
+    begun: Begun
+    formed: bool = False
+    model: str = ""
+    text: list[str] = field(default_factory=list)
+    calls: tuple[HandedCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    finish: str = ""
+    error: PalyraError | None = None
+    _stop: str = ""
+    _turn: int = 0
+    _heard: list[str] = field(default_factory=list)
+    _proposed: dict[str, ToolProposed] = field(default_factory=dict)
+
+    @property
+    def over(self) -> bool:
+        return bool(self.finish) or self.error is not None
+
+    def live(self, wire: bytes) -> str:
+        """The words that a live event adds."""
+        # Most of what is live are words; what tools report on the way is none.
+        if self.formed or not wire.startswith(b'{"kind":"model.delta"'):
+            return ""
+        delta = _delta.decode(wire)
+        if delta.run_id != self.begun.run_id or not delta.text:
+            return ""
+        if delta.turn != self._turn:
+            self._turn, self._heard = delta.turn, []
+        text = delta.text
+        if delta.whole:
+            heard = "".join(self._heard)
+            text = text[len(heard) :] if text.startswith(heard) else ""
+        return self._said(text)
+
+    def entry(self, wire: bytes) -> str:
+        """The words that an entry adds, or a note for who looks on."""
+        head = _head.decode(wire)
+        if head.run_id != self.begun.run_id or head.kind not in _TOLD:
+            return ""
+        return self.told(events.decode(head.event))
+
+    def told(self, event: AnyEvent) -> str:
+        match event:
+            case ModelReplied() as replied:
+                return self._replied(replied)
+            case ToolProposed() as proposed:
+                self._proposed[proposed.call_id] = proposed
+            case ToolHandedOver(calls=calls):
+                self.calls = tuple(self._call(each) for each in calls)
+                self.finish = "tool_calls"
+            case RunCompleted(text=text):
+                self.finish = self._stop if self._stop in ("length", "content_filter") else "stop"
+                return self._said(text) if self.formed else ""
+            case RunFailed(reason=reason, message=message):
+                self.error = RunBroke(message, reason=reason, **self._where())
+            case RunCancelled(reason=reason):
+                self.error = Conflict(f"the run was cancelled: {reason}", reason="cancelled", **self._where())
+        return ""
+
+    def asked(self, wire: bytes) -> ApprovalRequested | None:
+        """The question that an entry asks a person, if it is one of this run."""
+        if b'"approval.requested"' not in wire:
+            return None
+        head = _head.decode(wire)
+        event = events.decode(head.event) if head.run_id == self.begun.run_id else None
+        return event if isinstance(event, ApprovalRequested) else None
+
+    def _where(self) -> dict[str, str]:
+        return {"run_id": self.begun.run_id, "session_id": self.begun.session_id}
+
+    def _replied(self, replied: ModelReplied) -> str:
+        used, more = self.usage, replied.usage
+        self.usage = Usage(
+            used.input_tokens + more.input_tokens,
+            used.output_tokens + more.output_tokens,
+            used.cached_tokens + more.cached_tokens,
+            used.cache_write_tokens + more.cache_write_tokens,
+            used.reasoning_tokens + more.reasoning_tokens,
+        )
+        self.model = f"{replied.provider}/{replied.model}"
+        self._stop = replied.stop
+        if self.formed:
+            return ""
+        if replied.turn != self._turn:
+            self._turn, self._heard = replied.turn, []
+        heard = "".join(self._heard)
+        if replied.text.startswith(heard):
+            rest = self._said(replied.text[len(heard) :])
+        else:
+            # What was heard belonged to an attempt that failed.
+            self._heard = []
+            rest = self._said(replied.text)
+        self._turn, self._heard = 0, []
+        return rest
+
+    def _said(self, text: str) -> str:
+        if not text:
+            return ""
+        first = not self._heard
+        self._heard.append(text)
+        added = _BETWEEN + text if first and self.text else text
+        self.text.append(added)
+        return added
+
+    def _call(self, call_id: str) -> HandedCall:
+        proposed = self._proposed[call_id]
+        arguments = msgspec.json.encode(proposed.arguments).decode()
+        return HandedCall(call_name(self.begun.run_id, call_id), proposed.tool, arguments)
+
+
+async def follow(parts: Parts, principal: str, answering: Answering) -> AsyncGenerator[str | ApprovalRequested, None]:
+    """The words of the answer as they come, and questions to a person; ends when the answer does."""
+    begun = answering.begun
+    watching = parts.gateway.watch(principal, begun.session_id, begun.seq)
+    async with aclosing(_closable(watching)) as batches:
+        async for batch in batches:
+            words: list[str] = []
+            for seq, wire in batch:
+                words.append(answering.entry(wire) if seq else answering.live(wire))
+                if answering.over:
+                    break
+                if seq and (question := answering.asked(wire)) is not None:
+                    yield question
+            if text := "".join(words):
+                yield text
+            if answering.over:
+                return
+
+
+def _closable(watching: AsyncIterator[Sequence[tuple[int, bytes]]]) -> AsyncGenerator[Sequence[tuple[int, bytes]], None]:
+    return cast("AsyncGenerator[Sequence[tuple[int, bytes]], None]", watching)
+
+
+class Held:
+    """A place for an answer that is waited for, held before its run begins: who gets none must not have started anything."""
+
+    def __init__(self, call: Call[Any, Any]) -> None:
+        self._place = place(call.parts, call.token)
+        self._ended = self._place.__enter__()
+
+    def __enter__(self) -> Ending:
+        return self._ended
+
+    def __exit__(self, *_: object) -> None:
+        self._place.__exit__(None, None, None)
+
+
+async def begin(call: Call[Any, Any], read: Callable[[Any, dict[bytes, bytes]], Asked]) -> tuple[Answering, Held]:
+    """Set the run to work that answers. What is large is read beside the event loop."""
+    size = call.headers.get(b"content-length", b"")
+    large = size.isdigit() and int(size) > _LARGE
+    asked = await thread_pool.everyday.do(read, call.body, call.headers) if large else read(call.body, call.headers)
+    held = Held(call)
+    try:
+        formed = asked.wanted is not None and asked.wanted.form != "text"
+        return Answering(await call.parts.callers.begin(call.principal, asked, call.token), formed), held
+    except BaseException:
+        held.__exit__()
+        raise
+
+
+async def whole(call: Call[Any, Any], answering: Answering, held: Held) -> None:
+    """The whole answer. Who goes away meanwhile ends a run that is nobody else's; who waits too long is told how to come back."""
+    parts, begun = call.parts, answering.begun
+    with held as ended:
+        work = asyncio.create_task(_to_the_end(parts, call.principal, answering))
+        left = asyncio.create_task(gone(call.receive))
+        try:
+            patience_s = _patience_s(call.headers, parts.limits.answer_s)
+            await asyncio.wait({work, left, ended.future}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, left):
+                task.cancel()
+            await asyncio.wait({work, left})
+    if not work.cancelled():
+        work.result()
+    elif not left.cancelled():
+        await parts.callers.leave(call.principal, begun)
+        raise Gone
+    else:
+        raise await _unfinished(parts, call.principal, begun)
+    if answering.error is not None:
+        raise answering.error
+
+
+def _patience_s(headers: dict[bytes, bytes], most: float) -> float:
+    """How long the caller waits: as it prefers, and no longer than anybody may."""
+    wanted = _WAIT.search(headers.get(b"prefer", b""))
+    return min(int(wanted[1]), most) if wanted else most
+
+
+async def _to_the_end(parts: Parts, principal: str, answering: Answering) -> None:
+    async for _ in follow(parts, principal, answering):
+        pass
+
+
+async def _unfinished(parts: Parts, principal: str, begun: Begun) -> Conflict:
+    asked = await parts.db.read(lambda tx: approvals.pending_of_run(tx, begun.run_id))
+    waits = f"waits for approval {asked[0].approval_id}: answer it (`palyra approvals`)" if asked else "is not done"
+    return Conflict(
+        f"run {begun.run_id} {waits}. It goes on; send the same request again with the header Idempotency-Key: {begun.run_id} to "
+        "get its answer, or ask with stream=true, which waits as long as it takes",
+        run_id=begun.run_id,
+        session_id=begun.session_id,
+        approvals=[each.approval_id for each in asked],
+    )

@@ -1,0 +1,159 @@
+"""Responses that were given before. The journal has them: a response is a run, from where its tape stood when it was asked for."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from palyra.agent import client_tokens
+from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.core.errors import Conflict, NotFound
+from palyra.core.events import AnyEvent, InputReceived, RunAccepted, RunResumed, RunStarted, ToolFinished, Wanted
+from palyra.core.messages import ANY_CALL
+from palyra.features.openai_api.parse_request import call_name, named_response
+from palyra.features.openai_api.responses import Wish, function_tool, shown
+from palyra.features.openai_api.run_stream import Answering
+from palyra.features.openai_api.sessions import Begun
+from palyra.store import runs, sessions
+from palyra.store.database import Tx
+from palyra.store.runs import RunRow
+
+
+class Deleted(Struct, frozen=True, kw_only=True):
+    id: str
+    object: Literal["response"] = "response"
+    deleted: Literal[True] = True
+
+
+class ItemsQuery(Input, frozen=True, kw_only=True):
+    """A response has few: all of them are one page."""
+
+    order: Literal["asc", "desc"] = "desc"
+    limit: int = 100
+    after: str = ""
+
+
+class ItemList(Struct, frozen=True, kw_only=True):
+    data: list[dict[str, Any]]
+    first_id: str
+    last_id: str
+    has_more: bool = False
+    object: Literal["list"] = "list"
+
+
+class _Kept(Struct, frozen=True):
+    """A run, and what happened in it since the response was asked for."""
+
+    run: RunRow
+    seq: int
+    offered: list[dict[str, Any]]
+    wanted: Wanted | None
+    events: tuple[AnyEvent, ...]
+
+
+async def get(call: Call[Nothing, Nothing]) -> Answer:
+    kept = await _find(call)
+    wanted = kept.wanted or Wanted()
+    begun = Begun(kept.run.session_id, kept.run.run_id, kept.seq, named=True)
+    answering = Answering(begun, formed=wanted.form != "text")
+    for event in kept.events:
+        answering.told(event)
+        if answering.over:
+            break
+    given = next((event.given for event in kept.events if isinstance(event, InputReceived)), None)
+    wish = Wish(
+        instructions=given.instructions or None if given else None,
+        tools=kept.offered,
+        tool_choice=_choice(wanted.call),
+        form=_form(wanted),
+    )
+    return ok(shown(wish, answering, kept.run.created_ms // 1000))
+
+
+async def input_items(call: Call[ItemsQuery, Nothing]) -> Answer:
+    kept = await _find(call)
+    items = [item for number, event in enumerate(_asked(kept.events)) if (item := _item(kept, number, event))]
+    if call.query.order == "desc":
+        items.reverse()
+    if call.query.after:
+        # There is one page, and whoever has seen any of it has seen all.
+        items = []
+    ends = (items[0]["id"], items[-1]["id"]) if items else ("", "")
+    return ok(ItemList(data=items, first_id=ends[0], last_id=ends[1]))
+
+
+async def delete(call: Call[Nothing, Nothing]) -> Answer:
+    """Nothing is taken out of a journal. Its session is put away, so that nobody finds it or goes on with it."""
+    kept = await _find(call)
+    session_id = kept.run.session_id
+    others = await call.parts.db.read(lambda tx: len(runs.of_session(tx, session_id, limit=2)) > 1)
+    if others:
+        raise Conflict(
+            f"this response is part of session {session_id}, which has others: archive the session (`palyra sessions archive`)",
+            session_id=session_id,
+        )
+    await call.parts.sessions.change(call.principal, session_id, title=None, archived=True)
+    return ok(Deleted(id=call.path["response"]))
+
+
+async def _find(call: Call[Any, Any]) -> _Kept:
+    run_id, seq = named_response(call.path["response"])
+
+    def read(tx: Tx) -> _Kept | None:
+        client_tokens.check_run(tx, call.token, run_id)
+        run = runs.get(tx, run_id, call.principal)
+        if sessions.get(tx, run.session_id, call.principal).archived:
+            return None
+        entries = runs.numbered(tx, run_id)
+        accepted = next((event for _, event in entries if isinstance(event, RunAccepted)), None)
+        since = tuple(event for at, event in entries if at > seq)
+        begins = since and isinstance(since[0], RunAccepted | InputReceived | ToolFinished)
+        if accepted is None or not begins:
+            return None
+        resumed = next((event for event in _asked(since) if isinstance(event, RunResumed)), None)
+        wanted = resumed.wanted if resumed else accepted.wanted
+        return _Kept(run, seq, [function_tool(each.name, each.parameters) for each in accepted.offered], wanted, since)
+
+    kept = await call.parts.db.read(read)
+    if kept is None:
+        raise NotFound(f"there is no response {call.path['response']} any more, or its session was put away")
+    return kept
+
+
+def _asked(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """What was done in the step that asked for the response."""
+    found: list[AnyEvent] = []
+    for event in events:
+        if not isinstance(event, RunAccepted | InputReceived | ToolFinished | RunStarted | RunResumed):
+            break
+        found.append(event)
+    return found
+
+
+def _item(kept: _Kept, number: int, event: AnyEvent) -> dict[str, Any] | None:
+    item_id = f"{kept.run.run_id}{kept.seq:x}_{number}"
+    match event:
+        case InputReceived(text=text, attachments=attachments):
+            files = [{"type": "input_file", "filename": each.name} for each in attachments]
+            content = [{"type": "input_text", "text": text}, *files]
+            return {"id": f"msg_{item_id}", "type": "message", "role": "user", "status": "completed", "content": content}
+        case ToolFinished(call_id=call_id, text=text):
+            output = {"call_id": call_name(kept.run.run_id, call_id), "output": text, "status": "completed"}
+            return {"id": f"fc_{item_id}", "type": "function_call_output", **output}
+    return None
+
+
+def _choice(call: str) -> Any:
+    if not call:
+        return "auto"
+    return "required" if call == ANY_CALL else {"type": "function", "name": call}
+
+
+def _form(wanted: Wanted) -> dict[str, Any]:
+    match wanted.form:
+        case "schema":
+            return {"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
+        case "object":
+            return {"type": "json_object"}
+        case "text":
+            return {"type": "text"}

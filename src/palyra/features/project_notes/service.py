@@ -1,0 +1,137 @@
+"""Reviewing notes for agents: what each says, how it differs from what was accepted last, accepting it and taking that back.
+
+Accepting binds a workspace, a file and a digest. Another content, and the same content elsewhere, needs an acceptance of its own.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+
+from palyra.core.errors import Conflict, InvalidInput, NotFound
+from palyra.core.redaction import Redactor
+from palyra.core.visible_text import visible
+from palyra.features.notices.service import Notices
+from palyra.features.project_notes import files as project_notes_files
+from palyra.features.project_notes import rows
+from palyra.features.project_notes.files import NAMES, NoteFile
+from palyra.features.project_notes.model import Note, NoteState
+from palyra.features.project_notes.rows import AcceptedNote
+from palyra.store.database import Database
+from palyra.system import thread_pool
+from palyra.tools import previews
+
+_MOST_WORKSPACES = 50
+PAGE = "#/skills/notes"
+
+
+class ProjectNotes:
+    def __init__(self, db: Database, notices: Notices, redactor: Redactor) -> None:
+        self._db = db
+        self._notices = notices
+        self._redactor = redactor
+
+    async def accepted(self, workspace: str) -> frozenset[tuple[str, str]]:
+        """Return which contents count in a workspace, as (file, digest)."""
+        return await self._db.read(partial(rows.digests, workspace=workspace))
+
+    async def tell(self, workspace: str, waiting: Sequence[NoteFile], accepted: frozenset[tuple[str, str]]) -> None:
+        """Tell the owner that a run went without these notes: once until they accept something, however often a file changes."""
+        for each in waiting:
+            known = ",".join(sorted(digest[:12] for name, digest in accepted if name == each.name))
+            text = f"{each.name} in {workspace} is not accepted, so the agent does not follow it. Review it with: palyra notes"
+            await self._notices.tell("notes", f"notes:{workspace}:{each.name}:{known}", text, PAGE)
+
+    async def of(self, workspace: str) -> tuple[Note, ...]:
+        """Return the notes of a workspace with their text and diff."""
+        return await self._of(workspace, whole=True)
+
+    async def everywhere(self, principal: str) -> tuple[Note, ...]:
+        """Return the notes of every workspace in use, without their text."""
+        folders = await self._db.read(partial(rows.workspaces, owner=principal, limit=_MOST_WORKSPACES))
+        return tuple([note for folder in folders for note in await self._of(folder, whole=False)])
+
+    async def _of(self, workspace: str, *, whole: bool) -> tuple[Note, ...]:
+        last = await self._db.read(partial(rows.last, workspace=workspace))
+        accepted = await self.accepted(workspace)
+        return await thread_pool.everyday.do(self._look, workspace, last, accepted, whole)
+
+    def _look(
+        self, workspace: str, last: dict[str, AcceptedNote], accepted: frozenset[tuple[str, str]], whole: bool
+    ) -> tuple[Note, ...]:
+        files = {each.name: each for each in project_notes_files.read(workspace)}
+        notes = []
+        for name in NAMES:
+            file, before = files.get(name), last.get(name)
+            if file is None and before is None:
+                continue
+            state = _state(file, before, accepted)
+            text = self._text(file) if file is not None and whole else ""
+            notes.append(
+                Note(
+                    workspace=workspace,
+                    file=name,
+                    state=state,
+                    sha256=file.digest if file else "",
+                    size=len(file.body) if file else 0,
+                    text=visible(text),
+                    diff=_diff(name, before, text) if whole and state in ("new", "changed") else "",
+                    problem=file.problem if file else "",
+                    accepted_sha256=before.digest if before else "",
+                    accepted_by=before.accepted_by if before else "",
+                    accepted_ms=before.accepted_ms if before else 0,
+                )
+            )
+        return tuple(notes)
+
+    def _text(self, file: NoteFile) -> str:
+        return self._redactor.redact(file.body.decode("utf-8", "replace"))
+
+    async def accept(self, by: str, workspace: str, file: str, digest: str) -> Note:
+        """Accept the content with this digest. Raise Conflict if the file has another one now."""
+        found, text = await thread_pool.everyday.do(self._found, workspace, _known(file))
+        if found.problem:
+            raise Conflict(f"{file} cannot be accepted: {found.problem}")
+        if found.digest != digest:
+            raise Conflict(f"{file} has changed since it was shown: review it again, then accept it", sha256=found.digest)
+        await self._db.write(partial(rows.accept, workspace=workspace, file=file, digest=digest, text=text, by=by))
+        return next(each for each in await self.of(workspace) if each.file == file)
+
+    def _found(self, workspace: str, file: str) -> tuple[NoteFile, str]:
+        found = project_notes_files.read_one(workspace, file)
+        if found is None:
+            raise NotFound(f"there is no {file} in {workspace}")
+        return found, self._text(found)
+
+    async def reject(self, by: str, workspace: str, file: str) -> None:
+        """Take every acceptance of a file back: the next run goes without it. The folder may be gone."""
+        place = await thread_pool.everyday.do(_resolved, workspace)
+        taken = await self._db.write(partial(rows.forget, workspace=place, file=_known(file), by=by))
+        if not taken:
+            raise NotFound(f"{file} in {place} is not accepted, so the agent does not follow it already")
+
+
+def _resolved(folder: str) -> str:
+    if "\0" in folder:
+        raise InvalidInput("a workspace path has no NUL bytes")
+    return os.path.realpath(os.path.expanduser(folder))
+
+
+def _known(file: str) -> str:
+    if file not in NAMES:
+        raise InvalidInput(f"notes for agents are {', '.join(NAMES)}", file=file[:100])
+    return file
+
+
+def _state(file: NoteFile | None, before: AcceptedNote | None, accepted: frozenset[tuple[str, str]]) -> NoteState:
+    if file is None:
+        return "missing"
+    if file.problem:
+        return "unusable"
+    if (file.name, file.digest) in accepted:
+        return "accepted"
+    return "changed" if before else "new"
+
+
+def _diff(name: str, before: AcceptedNote | None, text: str) -> str:
+    lines = previews.compared(name, before.text.encode() if before else None, text.encode())[0]
+    return lines or "only secrets or bytes that cannot be shown are different"

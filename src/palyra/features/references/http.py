@@ -1,0 +1,63 @@
+"""What goes with a message, over HTTP: files are sent first and named in the message; references can be looked at before."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Input, Nothing, Upload, ok
+from palyra.api.routes import Gives, Route, Takes
+from palyra.core.input_checks import check_line
+from palyra.features.references.attachments import MOST_BYTES, StoredFile
+from palyra.features.references.service import ReferencesPreview
+
+_SESSION = "/v1/sessions/{session_id}"
+BYTES = b"application/octet-stream"
+
+
+class FileName(Input, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Draft(Input, frozen=True, kw_only=True):
+    """A message that is not sent yet."""
+
+    text: Annotated[str, Meta(max_length=256 << 10)]
+
+
+class Begun(Input, frozen=True, kw_only=True):
+    """The beginning of a path, as somebody is typing it."""
+
+    prefix: Annotated[str, Meta(max_length=1_000)] = ""
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+class PathList(Struct, frozen=True):
+    """Folders end in a slash."""
+
+    paths: list[str]
+
+
+async def keep(call: Call[FileName, Upload]) -> Answer:
+    check_line("name", call.query.name)
+    attachments = call.parts.enclosures.attachments
+    return ok(await attachments.keep(call.principal, call.path["session_id"], call.query.name, call.body.data), 201)
+
+
+async def preview(call: Call[Nothing, Draft]) -> Answer:
+    return ok(await call.parts.enclosures.references.preview(call.principal, call.path["session_id"], call.body.text))
+
+
+async def paths(call: Call[Begun, Nothing]) -> Answer:
+    query, references = call.query, call.parts.enclosures.references
+    return ok(PathList(await references.names(call.principal, call.path["session_id"], query.prefix, query.limit)))
+
+
+ENCLOSURES: tuple[Route[Any, Any], ...] = (
+    Route(method="POST", path=f"{_SESSION}/files", summary="store a file that a message can then have as an attachment",
+          handler=keep, scope="operator", client=True, query=FileName, takes=Takes(BYTES, MOST_BYTES),
+          gives=(Gives(201, StoredFile),)),
+    Route(method="POST", path=f"{_SESSION}/references/preview", summary="what the references of a message would bring",
+          handler=preview, scope="operator", client=True, body=Draft, gives=(Gives(200, ReferencesPreview),)),
+    Route(method="GET", path=f"{_SESSION}/paths", summary="paths of the workspace that begin so, for completing a reference",
+          handler=paths, scope="operator", client=True, query=Begun, gives=(Gives(200, PathList),)),
+)  # fmt: skip

@@ -1,0 +1,104 @@
+"""Putting old sessions away and bringing them back, over HTTP; and cleaning up."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.routes import Gives, Route
+from palyra.core.events import AdminChanged
+from palyra.core.ids import SYSTEM_TAPE
+from palyra.features.retention.service import Archived, Cleaned, Maintained
+from palyra.store import tape
+from palyra.store.segments import Segment
+from palyra.store.sessions import Session
+
+
+class ArchiveOld(Input, frozen=True, kw_only=True):
+    """`days`: not used for so many; without it, as the settings say. `dry_run`: only tell what would be put away."""
+
+    days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
+    dry_run: bool = False
+
+
+class Clean(Input, frozen=True, kw_only=True):
+    dry_run: bool = False
+
+
+class SegmentList(Struct, frozen=True):
+    segments: list[Segment]
+
+
+class CleanedUp(Struct, frozen=True, omit_defaults=True):
+    """`file` is left out of a dry run: the database file is looked after, or it is not."""
+
+    artifacts: Cleaned
+    file: Maintained | None = None
+
+
+async def archive_old(call: Call[Nothing, ArchiveOld]) -> Answer:
+    parts, body = call.parts, call.body
+    report = await parts.retention.archive_old(body.days, dry_run=body.dry_run)
+    if not body.dry_run:
+        details = {"days": report.days, "sessions": len(report.sessions), "segments": report.segments}
+        told = AdminChanged(what="journal", action="archived old sessions", details=details)
+        await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told]))
+    return ok(report)
+
+
+async def clean(call: Call[Nothing, Clean]) -> Answer:
+    parts = call.parts
+    cleaned = await parts.retention.clean(dry_run=call.body.dry_run)
+    if call.body.dry_run:
+        return ok(CleanedUp(cleaned))
+    kept = await parts.retention.maintain()
+    told = AdminChanged(what="journal", action="cleaned", details={"artifacts": cleaned.artifacts, "bytes": cleaned.bytes})
+    await parts.db.write(lambda tx: tape.append(tx, SYSTEM_TAPE, call.principal, [told]))
+    return ok(CleanedUp(cleaned, kept))
+
+
+async def listing(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(SegmentList(await call.parts.retention.listing()))
+
+
+async def restore(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.retention.restore(call.principal, call.path["session_id"]))
+
+
+RETENTION: tuple[Route[Any, Any], ...] = (
+    Route(
+        method="POST",
+        path="/v1/journal/archive",
+        summary="put sessions away that were not used for long, or tell which that would be",
+        handler=archive_old,
+        scope="owner",
+        body=ArchiveOld,
+        gives=(Gives(200, Archived),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/journal/clean",
+        summary="remove artifacts that nothing names, and look after the database file",
+        handler=clean,
+        scope="owner",
+        body=Clean,
+        gives=(Gives(200, CleanedUp),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/journal/segments",
+        summary="the sealed files that hold what was put away",
+        handler=listing,
+        scope="owner",
+        gives=(Gives(200, SegmentList),),
+    ),
+    Route(
+        method="POST",
+        path="/v1/sessions/{session_id}/restore",
+        summary="bring a session back that was put away",
+        handler=restore,
+        scope="operator",
+        gives=(Gives(200, Session),),
+        errors=(409,),
+    ),
+)

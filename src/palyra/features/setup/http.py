@@ -1,0 +1,82 @@
+"""Setting the daemon up over HTTP, for its owner: providers, a trial of one, and the preset. Keys come in and never go out."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from palyra.agent.settings import ConfigReloaded
+from palyra.api.about import PolicyState
+from palyra.api.calls import Answer, Call, Input, Nothing, ok
+from palyra.api.routes import Gives, Route
+from palyra.features.setup.model import NewProvider, PresetName, ProviderInfo, ProviderName, Setting, Trial
+from palyra.system.thread_pool import everyday
+
+
+class ProviderList(Struct, frozen=True):
+    """`restart`: something was changed that only a restart brings."""
+
+    providers: list[ProviderInfo]
+    restart: bool
+
+
+class WhichProvider(Input, frozen=True, kw_only=True):
+    name: ProviderName
+
+
+class ConfigChanges(Input, frozen=True, kw_only=True):
+    """Settings by their keys, as `learning.enabled`; those of learning and of healing can be changed."""
+
+    changes: Annotated[dict[str, Setting], Meta(min_length=1, max_length=50)]
+
+
+class NewPreset(Input, frozen=True, kw_only=True):
+    preset: PresetName
+
+
+async def listing(call: Call[Nothing, Nothing]) -> Answer:
+    return await _now(call)
+
+
+async def save(call: Call[Nothing, NewProvider]) -> Answer:
+    await call.parts.setup.save_provider(call.principal, call.body)
+    return await _now(call)
+
+
+async def remove(call: Call[WhichProvider, Nothing]) -> Answer:
+    await call.parts.setup.remove_provider(call.principal, call.query.name)
+    return await _now(call)
+
+
+async def _now(call: Call[Any, Any]) -> Answer:
+    setup, now_ms = call.parts.setup, call.parts.clock.now_ms()
+    return ok(await everyday.do(lambda: ProviderList(setup.providers(now_ms), setup.stale())))
+
+
+async def trial(call: Call[Nothing, NewProvider]) -> Answer:
+    return ok(await call.parts.setup.try_provider(call.body))
+
+
+async def change(call: Call[Nothing, ConfigChanges]) -> Answer:
+    await call.parts.setup.change(call.principal, call.body.changes)
+    return ok(await call.parts.reload_config())
+
+
+async def preset(call: Call[Nothing, NewPreset]) -> Answer:
+    await call.parts.setup.use_preset(call.principal, call.body.preset)
+    return ok(PolicyState(call.parts.policy.version, call.parts.policy.preset))
+
+
+SETUP: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/providers", summary="model providers: where they are, what they offer, where their keys are",
+          handler=listing, scope="owner", gives=(Gives(200, ProviderList),)),
+    Route(method="POST", path="/v1/providers", summary="add or change a provider; a restart brings it", handler=save,
+          scope="owner", body=NewProvider, gives=(Gives(200, ProviderList),), errors=(409,)),
+    Route(method="DELETE", path="/v1/providers", summary="remove a provider; a restart takes it away", handler=remove,
+          scope="owner", query=WhichProvider, gives=(Gives(200, ProviderList),), errors=(404,)),
+    Route(method="POST", path="/v1/providers/test", summary="one tiny request to a provider, saved or not", handler=trial,
+          scope="owner", body=NewProvider, gives=(Gives(200, Trial),)),
+    Route(method="PATCH", path="/v1/config", summary="change settings of learning or healing, at once and for good",
+          handler=change, scope="owner", body=ConfigChanges, gives=(Gives(200, ConfigReloaded),), errors=(409,)),
+    Route(method="POST", path="/v1/policy/preset", summary="go over to another preset, at once", handler=preset, scope="owner",
+          body=NewPreset, gives=(Gives(200, PolicyState),)),
+)  # fmt: skip

@@ -1,0 +1,103 @@
+"""Skills over HTTP. Installing takes two steps: the first says what a skill asks for, the second confirms exactly those bytes."""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Input, Nothing, Upload, ok
+from palyra.core.errors import InvalidInput
+from palyra.features.skills.registry import Publisher, Shelf
+from palyra.features.skills.store import Listed, Source, State
+
+ZIP = b"application/zip"
+
+# The digest of a proposal; without it nothing is installed.
+Digest = Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]
+
+
+class SkillSource(Input, frozen=True, kw_only=True):
+    """`path`: a folder or a zip file on the daemon's machine. `confirm`: the proposal's digest; without it, get the proposal."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+    confirm: Digest = ""
+
+
+class ConfirmedSkill(Input, frozen=True, kw_only=True):
+    confirm: Digest = ""
+
+
+class NewSkillState(Input, frozen=True, kw_only=True):
+    state: State
+
+
+class NewPublisher(Input, frozen=True, kw_only=True):
+    """`key`: an Ed25519 public key in base64."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    key: str
+
+
+class WhichPublisher(Input, frozen=True, kw_only=True):
+    name: str
+
+
+class SkillList(Struct, frozen=True):
+    skills: list[Listed]
+
+
+class PublisherList(Struct, frozen=True):
+    publishers: list[Publisher]
+
+
+async def listing(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(SkillList(await call.parts.shelf.listing()))
+
+
+async def show(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.shelf.show(call.path["skill"]))
+
+
+async def export(call: Call[Nothing, Nothing]) -> Answer:
+    return Answer(200, await call.parts.shelf.export(call.path["skill"]), media=ZIP)
+
+
+async def install(call: Call[Nothing, SkillSource]) -> Answer:
+    path = Path(call.body.path)
+    if not path.is_absolute():
+        raise InvalidInput("path must be absolute: the daemon works in another folder than you")
+    return await _install(call.parts.shelf, call.principal, path, call.body.confirm)
+
+
+async def install_archive(call: Call[ConfirmedSkill, Upload]) -> Answer:
+    return await _install(call.parts.shelf, call.principal, call.body.data, call.query.confirm)
+
+
+async def _install(shelf: Shelf, by: str, source: Source, confirm: str) -> Answer:
+    if confirm:
+        return ok(await shelf.install(by, source, confirm), 201)
+    return ok(await shelf.look(source))
+
+
+async def set_state(call: Call[Nothing, NewSkillState]) -> Answer:
+    return ok(await call.parts.shelf.set_state(call.principal, call.path["skill"], call.body.state))
+
+
+async def remove(call: Call[Nothing, Nothing]) -> Answer:
+    await call.parts.shelf.remove(call.principal, call.path["skill"])
+    return Answer(204)
+
+
+async def publishers(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(PublisherList(await call.parts.shelf.publishers()))
+
+
+async def add_publisher(call: Call[Nothing, NewPublisher]) -> Answer:
+    publisher = Publisher(call.body.name, call.body.key)
+    await call.parts.shelf.add_publisher(call.principal, publisher)
+    return ok(publisher, 201)
+
+
+async def remove_publisher(call: Call[WhichPublisher, Nothing]) -> Answer:
+    await call.parts.shelf.remove_publisher(call.principal, call.query.name)
+    return Answer(204)

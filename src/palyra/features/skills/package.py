@@ -1,0 +1,296 @@
+"""The files of one skill, in memory and checked, before any of them touches the disk.
+
+The rule: names are relative, plain and unmistakable on every file system, and all sizes are limited while reading, so an archive
+or a folder cannot put a byte anywhere but below the folder that is made for it.
+"""
+
+import os
+import re
+import stat
+import struct
+import unicodedata
+import zlib
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
+
+from palyra.core.errors import InvalidInput, LimitExceeded
+from palyra.tools.paths import printable
+
+if TYPE_CHECKING:
+    import zipfile
+
+SIGNATURE = "skill.sig"
+MOST_FILES = 512
+MOST_FILE_BYTES = 8 << 20
+MOST_BYTES = 16 << 20
+MOST_ARCHIVE = 16 << 20
+_MOST_LISTED = 20_000
+# An honest text packs about 4:1, a table 20:1; a bomb packs 1000:1. Small files may pack as well as they like.
+MOST_RATIO = 100
+_RATIO_FROM = 256 << 10
+_LONGEST = 240
+_DEEPEST = 8
+_CHUNK = 64 << 10
+_DEVICES = frozenset(
+    {
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        "conin$",
+        "conout$",
+        "clock$",
+        *(f"{kind}{digit}" for kind in ("com", "lpt") for digit in "0123456789¹²³"),
+    }
+)
+_FORBIDDEN = re.compile(r'[\\:*?"<>|\x00-\x1f\x7f]')
+
+
+class Package(Struct, frozen=True):
+    """Contents by path, with the signature file apart because it cannot cover itself."""
+
+    files: dict[str, bytes]
+    signature: bytes = b""
+
+    @property
+    def digest(self) -> str:
+        return digest({path: sha256(data).hexdigest() for path, data in self.files.items()})
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """One digest of all paths and contents. Lengths are part of it, so no two sets of files spell the same bytes."""
+    whole = sha256(b"palyra skill v1\n")
+    for path in sorted(files):
+        name = path.encode()
+        whole.update(struct.pack(">I", len(name)) + name + bytes.fromhex(files[path]))
+    return whole.hexdigest()
+
+
+def read(source: Path) -> Package:
+    """A skill from a folder or from a zip file."""
+    name = repr(printable(str(source)))
+    try:
+        if source.is_dir():
+            return _package(_from_folder(source))
+        # Not waiting: a pipe has no other end.
+        with os.fdopen(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise InvalidInput(f"{name} is neither a folder nor a zip file")
+            if found.st_size > MOST_ARCHIVE:
+                raise LimitExceeded(f"the archive is larger than {MOST_ARCHIVE >> 20} MiB")
+            return _package(from_zip(file.read(MOST_ARCHIVE + 1)))
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no folder or zip file {name}") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidInput(f"{name} cannot be read: {(why or type(error).__name__).lower()}") from None
+
+
+def of_archive(data: bytes) -> Package:
+    """A skill from the bytes of a zip file."""
+    return _package(from_zip(data))
+
+
+def _package(files: dict[str, bytes]) -> Package:
+    if "SKILL.md" not in files:
+        raise InvalidInput("there is no SKILL.md in it")
+    return Package({path: data for path, data in files.items() if path != SIGNATURE}, files.get(SIGNATURE, b""))
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def check_path(path: str) -> str:
+    """A path that means the same file on every system, or a refusal."""
+
+    def refuse(why: str) -> InvalidInput:
+        return InvalidInput(f"{printable(path)[:120]!r} is refused: {why}", path=printable(path)[:120])
+
+    if len(path.encode("utf-8", "surrogatepass")) > _LONGEST:
+        raise refuse("the name is too long")
+    if path.startswith("/") or _FORBIDDEN.search(path) or not path.isprintable():
+        raise refuse("names are relative, with plain characters and '/' between folders")
+    parts = path.split("/")
+    if len(parts) > _DEEPEST:
+        raise refuse("too many folders inside each other")
+    for part in parts:
+        if part in ("", ".", "..") or part != part.strip() or part.endswith("."):
+            raise refuse("a part of it is empty, dots, or has spaces or a dot at the end")
+        if part.partition(".")[0].casefold() in _DEVICES:
+            raise refuse("it is the name of a device on some systems")
+    return path
+
+
+class _Names:
+    """Refuses two names that are one on a file system that ignores case or composes characters."""
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._folders: dict[str, str] = {}
+
+    def add(self, path: str) -> None:
+        check_path(path)
+        key = _folded(path)
+        if key in self._files or key in self._folders:
+            raise InvalidInput(f"{printable(path)!r} is there twice, or differs only in case", path=printable(path))
+        self._files.add(key)
+        if len(self._files) > MOST_FILES:
+            raise LimitExceeded(f"more than {MOST_FILES} files")
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/".join(parts[:depth])
+            if _folded(folder) in self._files or self._folders.setdefault(_folded(folder), folder) != folder:
+                raise InvalidInput(f"{printable(folder)!r} is there twice, or differs only in case", path=printable(folder))
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
+
+
+class _Budget:
+    """Counts bytes as they come; the limit holds whatever a header says."""
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def read(self, file: BinaryIO, path: str, packed: int | None = None) -> bytes:
+        data = bytearray()
+        while chunk := file.read(_CHUNK):
+            data += chunk
+            self._total += len(chunk)
+            if len(data) > MOST_FILE_BYTES or self._total > MOST_BYTES:
+                raise LimitExceeded(
+                    f"it unpacks to more than {MOST_FILE_BYTES >> 20} MiB in a file or {MOST_BYTES >> 20} MiB in all",
+                    path=printable(path),
+                )
+            if packed is not None and len(data) > max(_RATIO_FROM, packed * MOST_RATIO):
+                raise LimitExceeded(f"{printable(path)!r} unpacks to more than {MOST_RATIO} times its size", path=printable(path))
+        return bytes(data)
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+
+def _from_folder(source: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    names, budget = _Names(), _Budget()
+    for above, folders, found in os.walk(source, followlinks=False):
+        folders.sort()
+        for name in (*folders, *sorted(found)):
+            where = Path(above, name)
+            path = where.relative_to(source).as_posix()
+            if where.is_symlink():
+                raise InvalidInput(f"{printable(path)!r} is a link; a skill holds files only", path=printable(path))
+        folders[:] = [name for name in folders if name not in (".git", "__pycache__")]
+        for name in sorted(found):
+            path = Path(above, name).relative_to(source).as_posix()
+            names.add(path)
+            files[path] = _read_file(Path(above, name), path, budget)
+    return files
+
+
+def _read_file(where: Path, path: str, budget: _Budget) -> bytes:
+    descriptor = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InvalidInput(f"{printable(path)!r} is not a regular file", path=printable(path))
+        return budget.read(file, path)
+
+
+# --- archives ---------------------------------------------------------------------------------------------------------
+
+_BROKEN = (zlib.error, EOFError, NotImplementedError, struct.error, ValueError, UnicodeError, OSError)
+
+
+def from_zip(data: bytes) -> dict[str, bytes]:
+    """The files of an archive. One folder around everything is taken off."""
+    import zipfile
+
+    if len(data) > MOST_ARCHIVE:
+        raise LimitExceeded(f"the archive is larger than {MOST_ARCHIVE >> 20} MiB")
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            return _unwrapped(_unpack(archive))
+    except (zipfile.BadZipFile, *_BROKEN) as error:
+        raise InvalidInput(f"the zip file cannot be read: {str(error)[:200] or type(error).__name__}") from None
+    except RuntimeError as error:
+        # What zipfile raises for an encrypted entry whose flag was hidden.
+        raise InvalidInput(f"the zip file cannot be read: {str(error)[:200]}") from None
+
+
+def chosen(data: bytes, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """The files of any archive whose names are wanted, under the same limits. The others are not unpacked."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            files, budget = dict[str, bytes](), _Budget()
+            for entry in archive.infolist()[:_MOST_LISTED]:
+                if not wanted(entry.orig_filename):
+                    continue
+                if len(files) == MOST_FILES:
+                    raise LimitExceeded(f"more than {MOST_FILES} files")
+                _check_kind(entry, entry.orig_filename)
+                with archive.open(entry) as file:
+                    files[entry.orig_filename] = budget.read(file, entry.orig_filename, entry.compress_size)  # type: ignore[arg-type]
+            return files
+    except (zipfile.BadZipFile, RuntimeError, *_BROKEN) as error:
+        raise InvalidInput(f"the archive cannot be read: {str(error)[:200] or type(error).__name__}") from None
+
+
+def _unpack(archive: "zipfile.ZipFile") -> dict[str, bytes]:
+    entries = archive.infolist()
+    if len(entries) > MOST_FILES * 2:
+        raise LimitExceeded(f"more than {MOST_FILES} files")
+    names, budget, files = _Names(), _Budget(), {}
+    for entry in entries:
+        # zipfile cuts a name at a NUL and turns this system's separators; the name as it was stored is what counts.
+        name = entry.orig_filename
+        _check_kind(entry, name)
+        if name.endswith("/"):
+            check_path(name[:-1])
+            continue
+        names.add(name)
+        with archive.open(entry) as file:
+            files[name] = budget.read(file, name, entry.compress_size)  # type: ignore[arg-type]
+    return files
+
+
+def _check_kind(entry: "zipfile.ZipInfo", name: str) -> None:
+    import zipfile
+
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if entry.flag_bits & 0x1:
+        raise InvalidInput(f"{printable(name)!r} is encrypted", path=printable(name))
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise InvalidInput(f"{printable(name)!r} is a link or a device; a skill holds files only", path=printable(name))
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InvalidInput(f"{printable(name)!r} is packed in a way that is not read here", path=printable(name))
+
+
+def _unwrapped(files: dict[str, bytes]) -> dict[str, bytes]:
+    tops = {path.partition("/")[0] for path in files}
+    if "SKILL.md" in files or len(tops) != 1:
+        return files
+    top = tops.pop() + "/"
+    return {path.removeprefix(top): data for path, data in files.items() if path.startswith(top)}
+
+
+def to_zip(files: Mapping[str, bytes]) -> bytes:
+    """An archive of these files, without times or owners, so that the same files give the same bytes."""
+    import zipfile
+
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for path in sorted(files):
+            entry = zipfile.ZipInfo(path)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(entry, files[path])
+    return made.getvalue()

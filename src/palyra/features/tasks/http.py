@@ -1,0 +1,76 @@
+"""Background tasks over HTTP: what waits, runs and has ended; pause, resume, retry and cancel."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from palyra.api.calls import Answer, Call, Input, Limit, Nothing, Ulid, ok
+from palyra.api.routes import Gives, Route
+from palyra.store.tasks import KindCount, Task
+
+_Kind = Annotated[str, Meta(max_length=64)]
+
+
+class Listing(Input, frozen=True, kw_only=True):
+    kind: _Kind = ""
+    state: Literal["", "queued", "running", "done", "failed", "expired", "cancelled", "paused"] = ""
+    before: Ulid = ""
+    limit: Limit = 100
+
+
+class TaskPage(Struct, frozen=True):
+    """`next` is the `before` of the page behind this one; empty: this was the last."""
+
+    tasks: list[Task]
+    next: str = ""
+
+
+class KindList(Struct, frozen=True):
+    kinds: list[KindCount]
+
+
+class ChangeTask(Input, frozen=True, kw_only=True):
+    verb: Literal["pause", "resume", "retry", "cancel"]
+
+
+class ChangeKind(Input, frozen=True, kw_only=True):
+    paused: bool
+
+
+async def listing(call: Call[Listing, Nothing]) -> Answer:
+    query = call.query
+    found = await call.parts.task_verbs.listing(kind=query.kind, state=query.state, before=query.before, limit=query.limit)
+    return ok(TaskPage(found, found[-1].task_id if len(found) == query.limit else ""))
+
+
+async def kinds(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(KindList(await call.parts.task_verbs.kinds()))
+
+
+async def get(call: Call[Nothing, Nothing]) -> Answer:
+    return ok(await call.parts.task_verbs.get(call.path["task_id"]))
+
+
+async def change(call: Call[Nothing, ChangeTask]) -> Answer:
+    return ok(await call.parts.task_verbs.change(call.principal, call.path["task_id"], call.body.verb))
+
+
+async def change_kind(call: Call[Nothing, ChangeKind]) -> Answer:
+    return ok(await call.parts.task_verbs.pause_kind(call.principal, call.path["task_kind"], paused=call.body.paused))
+
+
+def _json(type_: Any) -> tuple[Gives, ...]:
+    return (Gives(200, type_),)
+
+
+TASKS: tuple[Route[Any, Any], ...] = (
+    Route(method="GET", path="/v1/tasks", summary="background tasks, newest first", handler=listing, scope="owner", query=Listing,
+          gives=_json(TaskPage)),
+    Route(method="GET", path="/v1/tasks/kinds", summary="kinds of tasks, and how many are in which state", handler=kinds,
+          gives=_json(KindList)),
+    Route(method="POST", path="/v1/tasks/kinds/{task_kind}", summary="begin no more tasks of a kind, or begin them again",
+          handler=change_kind, scope="owner", body=ChangeKind, gives=_json(KindCount)),
+    Route(method="GET", path="/v1/tasks/{task_id}", summary="one task", handler=get, scope="owner", gives=_json(Task)),
+    Route(method="POST", path="/v1/tasks/{task_id}", summary="pause, resume, retry or cancel a task", handler=change,
+          scope="owner", body=ChangeTask, gives=_json(Task), errors=(409,)),
+)  # fmt: skip

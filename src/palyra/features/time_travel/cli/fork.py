@@ -1,0 +1,93 @@
+"""`palyra fork`: take a run up again from one of its entries, live, and lay what comes of it beside the original."""
+
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from palyra.cli import client, exit_codes, formatting, short_ids
+from palyra.cli.commands import command
+from palyra.cli.safe_text import one_line
+from palyra.cli.state import State
+from palyra.client.http import Message, Stopped
+from palyra.client.stream import decode
+from palyra.core.events import Entry
+from palyra.features.time_travel import outcomes
+from palyra.features.time_travel.fork import Forked
+from palyra.features.time_travel.outcomes import CallOutcome, Outcome
+
+_ENDS = ("run.completed", "run.failed", "run.cancelled")
+_PATIENCE_S = 60.0
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """Both from the same entry on."""
+
+    fork: Forked
+    original: Outcome
+    forked: Outcome
+
+
+@command("fork", help="Take a run up again from an entry, live, in a branch: with another model, or under other policies.")
+@click.argument("run", metavar="RUN")
+@click.option("--at", default=0, metavar="SEQ", help="The entry to go on from.  [default: the beginning of the run]")
+@click.option("--model", default="", metavar="NAME", help="Another model.")
+@click.option("--policy", default="", metavar="FOLDER", help="A folder of policies to be in force instead.")
+def fork(state: State, run: str, at: int, model: str, policy: str) -> int:
+    folder = str(Path(policy).resolve()) if policy else ""
+    forked = client.fork(state.api, short_ids.run(state.api, run), Forked, at=at, model=model, policy=folder)
+    if not state.out.as_json:
+        state.out.note(f"forked behind entry {forked.at} into session {forked.session_id}")
+    asked = _until_it_rests(state, forked)
+    original = client.entries(state.api, forked.forked_session_id, forked.at, None)
+    ours = client.entries(state.api, forked.session_id, forked.seq, None)
+    compared = Compared(
+        fork=forked,
+        original=outcomes.of(original, forked.forked_run_id, forked.at),
+        forked=outcomes.of(ours, forked.run_id),
+    )
+    if state.out.as_json:
+        state.out.json(compared)
+    else:
+        _tell(state, compared)
+        if asked:
+            state.out.line("the fork waits for an answer: see `palyra approvals`")
+    return exit_codes.OK
+
+
+def _until_it_rests(state: State, forked: Forked) -> bool:
+    """Wait for the fork's end. True: it waits for a person instead."""
+    for message in client.watch(state.api, forked.session_id, forked.seq, Stopped(), patience_s=_PATIENCE_S):
+        item = decode(message) if isinstance(message, Message) else None
+        if isinstance(item, Entry) and item.run_id == forked.run_id:
+            if item.kind in _ENDS:
+                return False
+            if item.kind == "approval.requested":
+                return True
+    return False
+
+
+def _tell(state: State, compared: Compared) -> None:
+    one, other = compared.original, compared.forked
+    rows = [
+        ("ended", one.state, other.state),
+        ("model", ", ".join(one.models), ", ".join(other.models)),
+        ("turns", str(one.turns), str(other.turns)),
+        ("tokens in", formatting.count(one.input_tokens), formatting.count(other.input_tokens)),
+        ("tokens out", formatting.count(one.output_tokens), formatting.count(other.output_tokens)),
+    ]
+    for number in range(max(len(one.calls), len(other.calls))):
+        rows.append((f"call {number + 1}", _call(one, number), _call(other, number)))
+    rows.append(("answer", one_line(one.text, 60), one_line(other.text, 60)))
+    state.out.table(["", "original", "fork"], [(("" if left == right else "≠ ") + name, left, right) for name, left, right in rows])
+
+
+def _call(outcome: Outcome, number: int) -> str:
+    return _shown(outcome.calls[number]) if number < len(outcome.calls) else ""
+
+
+def _shown(call: CallOutcome) -> str:
+    import msgspec
+
+    arguments = one_line(msgspec.json.encode(call.arguments).decode(), 40)
+    return f"{call.tool} {arguments} {call.verdict}" + (f", {call.outcome}" if call.outcome else "")

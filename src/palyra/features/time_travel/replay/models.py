@@ -1,0 +1,272 @@
+"""The model of a replay: says what the recorded one said, fails as it failed, and is routed as it was.
+
+Which provider was healthy is not on a tape, so the route is taken from it; what is assembled for that route is not.
+"""
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from palyra.agent.active_run import Working
+from palyra.agent.model_turn import parse_arguments
+from palyra.agent.prompt.run_context import Around
+from palyra.agent.settings import Settings
+from palyra.core.errors import PalyraError
+from palyra.core.events import ApprovalRequested, Call, InputAssembled, ModelFailed, ModelReplied, RoutePlanned, RunFailed
+from palyra.core.messages import Emit, ModelCall, ModelFailure, ModelRequest, Reply
+from palyra.core.ports import ModelProvider
+from palyra.features.budgets.service import BudgetQuestion
+from palyra.features.budgets.turn_cost import NO_BILL, Bill, Heard, Spending
+from palyra.features.time_travel.replay.driver import Director
+from palyra.features.time_travel.replay.script import Recorded
+from palyra.models.reliability import Breaker, NextProvider, RetryAfter, after_failure
+from palyra.models.routing import WINDOW_SHARE, Models, Need, Route, Target
+from palyra.store.database import Database
+from palyra.system.clock import Clock
+
+_TOO_LONG_MS = 1 << 40
+_OUTCOMES = ("model.replied", "model.failed")
+
+
+class RecordedClock(Clock):
+    """Recorded times and ids. Waiting costs no time, unless a person's input ended it."""
+
+    def __init__(self, director: Director) -> None:
+        super().__init__()
+        self._director = director
+        self._given: set[str] = set()
+        self.rand = 0.0
+        director.on_restart.append(self._given.clear)
+
+    def now_ms(self) -> int:
+        return self._director.now_ms
+
+    def new_id(self) -> str:
+        for entry in self._director.script.after(self._director.head):
+            for each in _ids(entry):
+                if each not in self._given:
+                    self._given.add(each)
+                    return each
+        return super().new_id()  # The recorded tape has no more: this shows as a difference.
+
+    def chance(self) -> float:
+        return self.rand
+
+    async def sleep(self, ms: int) -> None:
+        director = self._director
+        run_id = director.run_id
+        following = director.script.expect(director.head, run_id, "input.assembled", *_OUTCOMES)
+        if following is None:
+            await director.never()
+        elif isinstance(following.event, InputAssembled):
+            await director.interrupted(run_id, following.event.upto_seq)
+
+
+def _ids(entry: Recorded) -> Iterator[str]:
+    match entry.event:
+        case ModelReplied(calls=calls):
+            yield from (call.id for call in calls)
+        case event if entry.kind == "approval.requested":
+            yield str(getattr(event, "approval_id", ""))
+
+
+class RecordedModel:
+    """A provider that has heard it all before."""
+
+    name = "recorded"
+
+    def __init__(self, director: Director, clock: RecordedClock) -> None:
+        self._director = director
+        self._clock = clock
+
+    async def stream(self, request: ModelRequest, emit: Emit) -> Reply:
+        director = self._director
+        script, head, run_id = director.script, director.head, director.run_id
+        outcome = script.expect(head, run_id, *_OUTCOMES)
+        if outcome is None:
+            return Reply(text=str(await director.never()))
+        due = script.untold(head, outcome)
+        match outcome.event:
+            case ModelReplied() as reply:
+                if script.interrupted(head, outcome):
+                    emit("text", reply.text)
+                    await director.interrupted(run_id, due)
+                await director.reach(due)
+                return _reply(reply)
+            case ModelFailed(failure="interrupted"):
+                await director.never()
+            case ModelFailed() as failed:
+                if failed.reasoning:
+                    emit("reasoning", failed.reasoning)
+                if failed.text:
+                    emit("text", failed.text)
+                await director.reach(due)
+                raise self._failure(failed, switched=self._switches(outcome))
+        raise AssertionError(f"a model call does not end in {outcome.kind}")
+
+    def _switches(self, outcome: Recorded) -> bool:
+        """Whether the next provider was asked after this failure: then a new route was told."""
+        following = self._director.script.expect(outcome.seq, outcome.run_id, "route.planned", *_OUTCOMES)
+        return following is not None and isinstance(following.event, RoutePlanned) and ": " in following.event.reason
+
+    def _failure(self, failed: ModelFailed, *, switched: bool) -> ModelFailure:
+        """A failure after which the same is decided: what the provider said about waiting, and chance, are found from that."""
+        plain = ModelFailure(failed.failure, failed.message)
+        self._clock.rand = 0.0
+        most = after_failure(plain, attempt=failed.attempt, text_shown=False, has_fallback=switched, rand=1 - 1e-9)
+        if not failed.will_retry or switched:
+            if isinstance(most, RetryAfter) or (switched and not isinstance(most, NextProvider)):
+                return ModelFailure(failed.failure, failed.message, retry_after_ms=_TOO_LONG_MS)
+            return plain
+        if isinstance(most, RetryAfter) and failed.wait_ms <= most.ms:
+            self._clock.rand = (failed.wait_ms + 0.5) / (most.ms + 1)
+            return plain
+        return ModelFailure(failed.failure, failed.message, retry_after_ms=failed.wait_ms)
+
+
+def _reply(reply: ModelReplied) -> Reply:
+    return Reply(
+        text=reply.text,
+        reasoning=reply.reasoning,
+        calls=tuple(ModelCall(call.native_id, call.tool, _written(call)) for call in reply.calls),
+        stop=reply.stop,
+        usage=reply.usage,
+        model=reply.model,
+        native=reply.native,
+    )
+
+
+_BEGINNINGS = ("", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,', "[", "[1", "[1,", '{"a":{', '{"a":[', '{"a":[1', '"', "1", "nul")
+_STUMBLES = ("", "x", "}", "]", '"', "{", ",", "\\", "\n", "1", "tru", '"\\x', "\x01")
+
+
+def _written(call: Call) -> str:
+    """The arguments as the model wrote them. Of those that were no JSON the complaint is known: a text that earns it will do."""
+    if not call.malformed:
+        return msgspec.json.encode(call.arguments).decode()
+    _, _, place = call.malformed.rpartition("(byte ")
+    byte = int(place.rstrip(")")) if place.rstrip(")").isdecimal() else 0
+    for beginning in _BEGINNINGS:
+        for stumble in _STUMBLES:
+            for room in {0, max(0, byte - len(beginning)), max(0, byte - len(beginning) - len(stumble) + 1)}:
+                for text in (beginning + " " * room + stumble, '{"' + "a" * max(0, byte - 4) + '":' + stumble):
+                    if parse_arguments(text) == (call.arguments, call.malformed):
+                        return text
+    return "["
+
+
+class RecordedModels(Models):
+    """Routes as on the tape. A model's window is known from the budget it gave."""
+
+    def __init__(self, director: Director, model: RecordedModel) -> None:
+        super().__init__({}, ())
+        self._director = director
+        self._model = model
+
+    def provider(self, target: Target) -> ModelProvider:
+        return self._model
+
+    def breaker(self, target: Target) -> Breaker:
+        return Breaker(threshold=1 << 30)
+
+    def route(self, need: Need) -> Route:
+        script, head, run_id = self._director.script, self._director.head, self._director.run_id
+        failed = script.failure(head, run_id)
+        if failed is not None:
+            raise failure(failed)
+        following = script.expect(head, run_id, "route.planned", *_OUTCOMES)
+        match following.event if following else None:
+            case RoutePlanned() as planned:
+                names = (f"{planned.provider}/{planned.model}", *planned.fallbacks)
+                return Route(targets=tuple(self._targets(names)), reason=planned.reason, told=True)
+            case ModelReplied(provider=provider) | ModelFailed(provider=provider):
+                return Route(targets=tuple(self._targets((self._asked(provider), *self._elsewhere()))), reason="", told=False)
+        # The run was stopped before anybody answered. A plan that did not change is not told again.
+        for names in self._plans_before():
+            return Route(targets=tuple(self._targets(names)), reason="", told=False)
+        return Route(targets=(Target("recorded", "none", 128_000),), reason="")
+
+    def _plans_before(self) -> Iterator[tuple[str, ...]]:
+        """Who was to be asked in this run so far, by its plans, the newest first."""
+        script, run_id = self._director.script, self._director.run_id
+        for number in range(self._director.head - 1, -1, -1):
+            entry = script.entries[number]
+            if entry.run_id == run_id and isinstance(entry.event, RoutePlanned):
+                yield (f"{entry.event.provider}/{entry.event.model}", *entry.event.fallbacks)
+
+    def _asked(self, provider: str) -> str:
+        """The provider's model: a reply may name it otherwise than it was asked for."""
+        names = (name for plan in self._plans_before() for name in plan)
+        return next((name for name in names if name.startswith(provider + "/")), f"{provider}/")
+
+    def _elsewhere(self) -> Iterator[str]:
+        """Who was asked when the first failed, and who could have been."""
+        for entry in self._director.script.after(self._director.head, self._director.run_id):
+            if isinstance(entry.event, RoutePlanned):
+                yield from (f"{entry.event.provider}/{entry.event.model}", *entry.event.fallbacks)
+                return
+            if isinstance(entry.event, ModelReplied):
+                return
+
+    def _targets(self, names: tuple[str, ...]) -> Iterator[Target]:
+        following = self._director.script.expect(self._director.head, self._director.run_id, "input.assembled")
+        budget, sees = 96_000, True
+        if following is not None and isinstance(following.event, InputAssembled):
+            budget = following.event.budget
+            sees = any(part.source == "images" for part in following.event.parts)
+        for name in names:
+            provider, _, model = name.partition("/")
+            yield Target(provider, model, math.ceil(budget / WINDOW_SHARE), sees)
+
+
+class RecordedSpending(Spending):
+    """Costs nothing, and asks for more where the recorded run asked."""
+
+    records = False
+
+    def __init__(self, director: Director, db: Database, models: Models, clock: Clock, settings: Settings) -> None:
+        self._db = db
+        self._models = models
+        self._clock = clock
+        self._settings = settings
+        self._director = director
+
+    async def route(self, run: Working, nearby: Around, *, images: bool) -> Route:
+        director = self._director
+        kinds = ("approval.requested", "route.planned", "input.assembled", *_OUTCOMES)
+        following = director.script.expect(director.head, run.run_id, *kinds)
+        if following is not None and isinstance(following.event, ApprovalRequested) and following.event.budget is not None:
+            raise BudgetQuestion(following.event.budget, following.event.why)
+        return self._models.route(Need(now_ms=0))
+
+    async def admit(self, run: Working, target: Target, request: ModelRequest, assembled: InputAssembled) -> ModelRequest:
+        return request
+
+    def done(self, run: Working) -> None:
+        pass
+
+    def planned(self, route: Route, index: int, why: str, assembled: InputAssembled) -> RoutePlanned:
+        return route.planned(index, why)
+
+    def bill(self, target: Target, reply: Reply, counted: int) -> Bill:
+        return Bill(reply.usage, 0, "")
+
+    def cut_short(self, target: Target, heard: Heard, counted: int) -> Bill:
+        return NO_BILL
+
+    def lost(self, target: Target, counted: int) -> Bill | None:
+        """A tape from before such calls were counted says nothing of them: behind the start of the daemon, it goes on."""
+        following = self._director.script.at(self._director.head + 2)
+        return NO_BILL if following is not None and following.kind == "model.failed" else None
+
+
+def failure(failed: RunFailed) -> Exception:
+    """What ended a run, as far as the tape says it: an error of ours by its code, or a defect by its name."""
+    message, _, _ = failed.message.rpartition(" (")
+    if failed.reason == "internal":
+        name = failed.message.partition("(")[2].partition(")")[0]
+        made: Exception = type(name or "Defect", (Exception,), {})("recorded")
+        return made
+    ours: Exception = type("Recorded", (PalyraError,), {"code": failed.reason})(message)
+    return ours

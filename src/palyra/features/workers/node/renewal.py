@@ -1,0 +1,76 @@
+"""A worker's next certificate: asked for with a new key when the daemon says that it is time, used when it is safely here.
+
+The rule: the key is on disk before it is asked about, and the certificate with its key before it is shown. Whatever is lost on the
+way is asked for again with the same request, which gets the same answer.
+"""
+
+import logging
+
+import msgspec
+from msgspec import Struct
+
+from palyra.features.tls.key_pair import Pair
+from palyra.features.workers.node import home
+from palyra.features.workers.node.dial import Line
+from palyra.features.workers.node.home import Home
+from palyra.features.workers.protocol import Renew, Renewed
+from palyra.system.clock import Clock
+from palyra.system.thread_pool import everyday
+
+log = logging.getLogger("palyra.features.workers.node")
+
+_AGAIN_MS = 3_600_000
+
+
+class _Asked(Struct):
+    key: str
+    request: str
+
+
+async def ask(line: Line, folder: Home, clock: Clock, in_ms: int) -> None:
+    """When it is time, and then until there is an answer."""
+    await clock.sleep(in_ms)
+    while True:
+        line.post(Renew(request=await everyday.do(_request, folder)))
+        await clock.sleep(_AGAIN_MS)
+
+
+async def take(folder: Home, said: Renewed) -> bool:
+    """Keep what the daemon has signed; whether it can be used from now on."""
+    if said.refused:
+        log.warning("the daemon gave no new certificate: %s", said.refused)
+        return False
+    return await everyday.do(_keep, folder, said.certificate.encode())
+
+
+def _request(folder: Home) -> str:
+    from palyra.features.tls import authority
+
+    asked = _asked(folder)
+    if asked is None:
+        made = authority.new_request("worker")
+        asked = _Asked(key=made.key.decode(), request=made.certificate.decode())
+        home.write(folder.asked, msgspec.json.encode(asked))
+    return asked.request
+
+
+def _keep(folder: Home, certificate: bytes) -> bool:
+    from palyra.features.tls import authority
+
+    asked = _asked(folder)
+    if asked is None:
+        return False
+    pair = Pair(certificate, asked.key.encode())
+    if not authority.belongs(pair) or not authority.signed_by(certificate, folder.authority.read_bytes()):
+        log.error("the daemon sent a certificate that is not for this worker's key, or not by its authority: it is not used")
+        return False
+    home.write(folder.renewed, pair.together)
+    folder.asked.unlink()
+    return True
+
+
+def _asked(folder: Home) -> _Asked | None:
+    try:
+        return msgspec.json.decode(folder.asked.read_bytes(), type=_Asked)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None

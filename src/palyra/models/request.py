@@ -1,0 +1,247 @@
+"""One request and its reply, in any dialect: send, read the answer as it comes, translate every way it can fail.
+
+A reply is complete only when the dialect's own end mark was seen. Without it the answer is a failure, whatever it held.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from palyra.core.messages import ModelFailure, Reply, Usage
+from palyra.models import failures
+from palyra.models.http import Answer, Endpoint, HttpClient, sendable
+from palyra.models.sse import EventTooLarge, Splitter
+
+_MAX_BODY_BYTES: Final = 32 * 1024 * 1024
+# Room for a first word in any dialect.
+_FIRST_BYTES: Final = 1024
+# What a reader of JSON can raise; nesting without end is the third.
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+T = TypeVar("T")
+
+
+class Parser(Protocol):
+    """Reads one reply in one dialect, emitting as it goes. Raises ModelFailure for an error the server reports."""
+
+    @property
+    def complete(self) -> bool:
+        """The end mark was seen: the reply counts even if nothing more arrives."""
+
+    def event(self, data: bytes) -> bool:
+        """One event. True when nothing after it matters."""
+
+    def whole(self, body: bytes) -> None:
+        """An answer that was not streamed."""
+
+    def reply(self) -> Reply: ...
+
+    def so_far(self) -> tuple[Usage, str]:
+        """Of a reply that breaks off: what the provider said about tokens, and the arguments of its calls as far as they came."""
+
+
+class Refused(Exception):
+    """The server did not take the request as it was written."""
+
+    def __init__(self, text: str, failure: ModelFailure) -> None:
+        super().__init__(failure.message)
+        self.text = text
+        self.failure = failure
+
+
+class Reading:
+    """The bytes of one answer on their way to a parser: an event stream, or one JSON object from a server that does not stream."""
+
+    def __init__(self, parser: Parser, endpoint: Endpoint) -> None:
+        self._parser = parser
+        self._endpoint = endpoint
+        self._splitter = Splitter()
+        self._streamed: bool | None = None
+        self._body: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> bool:
+        """True when nothing after this chunk matters."""
+        if self._streamed:
+            event = self._parser.event
+            try:
+                return any(event(data) for data in self._splitter.feed(chunk))
+            except UNREADABLE as error:
+                raise failures.broken(self._endpoint, str(error)[:100]) from error
+            except EventTooLarge as error:
+                raise failures.broken(self._endpoint, str(error)) from error
+        return self._first(chunk)
+
+    def end(self) -> Reply:
+        """The reply, or the failure that its absence is. Nothing more will arrive."""
+        parser = self._parser
+        if self._streamed:
+            self._last_event()
+        elif body := b"".join(self._body).strip():
+            try:
+                # Gemini's compatible endpoint wraps an error in an array.
+                if body.startswith(b"["):
+                    raise failures.of_event(self._endpoint, msgspec.json.decode(body))
+                parser.whole(body)
+            except UNREADABLE:
+                raise failures.cut(self._endpoint) from None
+        if not parser.complete:
+            raise failures.cut(self._endpoint)
+        return parser.reply()
+
+    def _last_event(self) -> None:
+        """A JSON object shows by itself that it is whole, so the blank line after the last event may be missing."""
+        try:
+            for data in self._splitter.end():
+                self._parser.event(data)
+        except UNREADABLE:
+            return
+
+    def _first(self, chunk: bytes) -> bool:
+        """No event stream begins with a bracket, and no JSON answer with anything else; content types are not to be trusted."""
+        self._size += len(chunk)
+        if self._size > _MAX_BODY_BYTES:
+            raise failures.broken(self._endpoint, f"an answer larger than {_MAX_BODY_BYTES} bytes")
+        self._body.append(chunk)
+        if self._streamed is None:
+            start = b"".join(self._body)
+            seen = start.lstrip()
+            if not seen:
+                return False
+            self._streamed = seen[:1] not in b"{["
+            if self._streamed:
+                self._body.clear()
+                return self.feed(start)
+        return False
+
+
+async def ask(http: HttpClient, endpoint: Endpoint, path: str, headers: Mapping[str, str], body: bytes, parser: Parser) -> Reply:
+    if not sendable(endpoint.api_key):
+        raise ModelFailure(
+            "auth", f"the key of {endpoint.name} holds characters that no key has; set providers.{endpoint.name}.api_key"
+        )
+    sent = {"Content-Type": "application/json", "Accept": "text/event-stream", "Accept-Encoding": "identity", **headers}
+    async with http.post(endpoint, endpoint.url(path), sent | dict(endpoint.headers), body) as answer:
+        if not 200 <= answer.status < 300:
+            said = await answer.body()
+            failure = failures.of_response(endpoint, answer.status, answer.headers, said, time.time())
+            if answer.status in (400, 422):
+                raise Refused(said.decode("utf-8", "replace").lower(), failure)
+            raise failure
+        reading = Reading(parser, endpoint)
+        waits = True
+        try:
+            async for chunk in _chunks(answer):
+                if reading.feed(chunk):
+                    await answer.farewell()
+                    break
+                if waits and parser.complete:
+                    answer.only_trailers_left()
+                    waits = False
+        except ModelFailure as failure:
+            # Trailing usage was lost, the reply was not.
+            if not parser.complete or failure.failure not in ("network", "timeout"):
+                raise
+        return reading.end()
+
+
+async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
+    """What arrives, as it arrives. Of a long first chunk a little comes first, and then it is everybody's turn: the first word
+    must not wait until all that came with it has been read."""
+    chunk = await answer.chunk()
+    if len(chunk) > _FIRST_BYTES:
+        yield chunk[:_FIRST_BYTES]
+        chunk = chunk[_FIRST_BYTES:]
+        await asyncio.sleep(0)
+    while chunk:
+        yield chunk
+        chunk = await answer.chunk()
+
+
+class Adapting:
+    """Asks again without the optional parts of a request that this server refuses, and remembers them per model.
+
+    `optional` names each part and the words by which a refusal points to it. Servers that call themselves compatible
+    differ most in what they refuse; leaving a part out costs less than a setting for each.
+    """
+
+    def __init__(self, optional: Mapping[str, tuple[str, ...]], without: frozenset[str] = frozenset()) -> None:
+        self._optional = optional
+        self._without = without
+        self._learned: dict[str, frozenset[str]] = {}
+
+    async def ask(self, model: str, build: Callable[[frozenset[str]], dict[str, Any]], send: "Send") -> Reply:
+        without = self._learned.get(model, self._without)
+        body = encode(build(without))
+        while True:
+            try:
+                reply = await send(body)
+            except Refused as refused:
+                failure = refused.failure
+                if failure.failure != "bad_request":
+                    raise failure from None
+                without, body = self._less(refused.text, without, body, build, failure)
+                continue
+            self._learned[model] = without
+            return reply
+
+    def _less(
+        self,
+        text: str,
+        without: frozenset[str],
+        body: bytes,
+        build: Callable[[frozenset[str]], dict[str, Any]],
+        failure: ModelFailure,
+    ) -> tuple[frozenset[str], bytes]:
+        for part, words in self._optional.items():
+            if part not in without and any(word in text for word in words):
+                fewer = without | {part}
+                smaller = encode(build(fewer))
+                if smaller != body:
+                    return fewer, smaller
+        raise failure from None
+
+
+class Send(Protocol):
+    async def __call__(self, body: bytes) -> Reply: ...
+
+
+def encode(body: Any) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, from a file name or a broken decoder, must not make a session unusable.
+        return json.dumps(body, ensure_ascii=False, default=lambda raw: json.loads(bytes(raw))).encode("utf-8", "replace")
+
+
+def decode(decoder: "msgspec.json.Decoder[T]", kind: type[T], data: bytes) -> T | None:
+    """One JSON object; None for data that is none, such as a keep-alive.
+
+    Forgives what Python's own reader forgives: NaN, lone surrogates, control characters.
+    """
+    try:
+        return decoder.decode(data)
+    except msgspec.DecodeError:
+        text = data.strip()
+        if not text.startswith(b"{"):
+            return None
+        try:
+            loose = json.loads(text.decode("utf-8", "replace"), strict=False)
+        except ValueError as error:
+            raise msgspec.DecodeError(str(error)) from error
+        return msgspec.convert(_clean(loose), kind, strict=False)
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [_clean(item) for item in value]
+        case dict():
+            return {_clean(key): _clean(item) for key, item in value.items()}
+        case _:
+            return value

@@ -1,0 +1,110 @@
+"""Changes settings in the file, in place and all or nothing: what would not load is not written. Files are 0600, folders 0700."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound
+from palyra.serve.config import load
+
+
+def set_value(home: Path, key: str, value: Any) -> None:
+    """Set one key, such as `server.http_port`. Text is read as the setting's type; comments and order stay."""
+    set_values(home, {key: value})
+
+
+def set_values(home: Path, changes: Mapping[str, Any]) -> None:
+    """Set several keys together, where one alone would not be valid."""
+    from palyra.serve.config import toml_text
+
+    path = home / load.FILE
+    text = _read(path)
+    for key, value in changes.items():
+        where, setting = load.parse_key(key)
+        try:
+            good = load.from_text(setting, value) if isinstance(value, str) else msgspec.convert(value, setting.type)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"{key} must be {setting.accepts}") from error
+        try:
+            text = toml_text.assign(text, where, good)
+        except ValueError as error:
+            raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
+    if problems := load.check_text(path, text):
+        raise load.invalid(problems)
+    write_private(path, text.encode())
+
+
+def unset_value(home: Path, key: str) -> None:
+    """Take one key out of the file, so that its default is in force again."""
+    from palyra.serve.config import toml_text
+
+    path = home / load.FILE
+    where, _ = load.parse_key(key)
+    try:
+        text = toml_text.remove(_read(path), where)
+    except ValueError as error:
+        raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
+    if text is None:
+        raise NotFound(f"{key} is not set in {path}")
+    if problems := load.check_text(path, text):
+        raise load.invalid(problems)
+    write_private(path, text.encode())
+
+
+def remove_table(home: Path, table: tuple[str, ...]) -> None:
+    """Take a whole table out of the file, such as `mcp.git`."""
+    from palyra.serve.config import toml_text
+
+    path = home / load.FILE
+    text = _read(path)
+    try:
+        after = toml_text.remove_table(text, table)
+    except ValueError as error:
+        raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
+    if after is None:
+        raise NotFound(f"[{'.'.join(table)}] is not in {path}; it may come from the environment")
+    if problems := load.check_text(path, after):
+        raise load.invalid(problems)
+    write_private(path, after.encode())
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for its owner alone."""
+    for missing in reversed([folder, *folder.parents]):
+        if not missing.exists():
+            missing.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace a file as a whole: a reader, or a crash, sees the old one or the new one."""
+    # A file that is a link elsewhere is changed there, not cut off from it.
+    path = Path(os.path.realpath(path))
+    make_private(path.parent)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    temporary.unlink(missing_ok=True)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigInvalid(f"{path} cannot be read: {error}") from error

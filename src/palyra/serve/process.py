@@ -1,0 +1,322 @@
+"""Starting the daemon as a process, telling where it is, and stopping it cleanly. What cannot start says why and leaves nothing."""
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+
+import palyra
+from palyra.api import exposure, listen_sockets
+from palyra.api.app import App
+from palyra.api.auth import Access
+from palyra.api.calls import Headers, Parts
+from palyra.api.exposure import Exposure, Listener
+from palyra.api.guard import Guard
+from palyra.api.http_server import HttpServer
+from palyra.api.limits import Limits, Rates, Streams
+from palyra.api.metrics import Metrics
+from palyra.core import disk_errors
+from palyra.core.errors import Unavailable
+from palyra.core.ids import OWNER
+from palyra.core.redaction import Redactor
+from palyra.serve import config, grpc_listener, http3_listener, logs, ollama, process_files, workers_listener
+from palyra.serve.config import Loaded
+from palyra.serve.config.schema import Server as ServerSettings
+from palyra.serve.wiring import daemon as wiring_daemon
+from palyra.serve.wiring.daemon import Daemon
+from palyra.system import cpu_affinity
+
+log = logging.getLogger("palyra.serve")
+
+Say = Callable[[str], None]
+# Long enough for an answer to leave.
+_ANSWERED_S = 0.1
+# So long a daemon that ends may finish what it is at.
+_ENDING_S = 15.0
+# More than there may be connections.
+_FILES = 65_536
+
+
+def serve(
+    home: Path, *, port: int | None = None, quic: bool = False, env: Mapping[str, str] | None = None, say: Say | None = None
+) -> None:
+    """Run the daemon until SIGTERM or SIGINT, or PalyraError if it cannot start. `say` gets the lines for who started it."""
+    # Half a second of imports makes mostly garbage-free objects: looking for garbage among them would cost a tenth of it.
+    gc.disable()
+    environment = os.environ if env is None else env
+    process_files.check_home(home)
+    loaded = config.load(home, environment)
+    server = loaded.config.server
+    config.make_private(home)
+    _open_more_files()
+    if server.one_processor:
+        cpu_affinity.keep_together()
+    chosen_port = server.http_port if port is None else port
+    with (
+        _naming_the_disk(home),
+        process_files.locked(home, patience_s=_ENDING_S, say=say or _to_stderr),
+        process_files.first_start(home) as started,
+        listen_sockets.bind(server.host, chosen_port, tls=server.tls.enabled) as listener,
+        listen_sockets.bind_udp(server.host, server.quic_port) if quic or server.quic else nullcontext() as udp,
+        asyncio.Runner(loop_factory=_new_loop) as runner,
+    ):
+        runner.run(_serve(loaded, environment, listener, udp, say or _to_stderr, started))
+
+
+@contextmanager
+def _naming_the_disk(home: Path) -> Iterator[None]:
+    """Raise Unavailable for what is the disk's fault: fsync, for one, does not say which file it was about."""
+    try:
+        yield
+    except OSError as error:
+        if problem := disk_errors.trouble(error, error.filename or home):
+            raise Unavailable(problem, path=str(error.filename or home)) from error
+        raise
+
+
+def _open_more_files() -> None:
+    """A connection is a file, and who opens many must not keep us from our own. Commands have a limit of their own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    import uvloop
+
+    loop = uvloop.new_event_loop()
+    loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="long", initializer=cpu_affinity.roam))
+    return loop
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+async def _serve(
+    loaded: Loaded,
+    env: Mapping[str, str],
+    listener: socket.socket,
+    udp: socket.socket | None,
+    say: Say,
+    started: Callable[[], None],
+) -> None:
+    chosen = config.choose(loaded.config, config.detect(env, await ollama.models()))
+    exposed = _exposure(loaded.config, quic=udp is not None)
+    url = _url(listener, secure=exposed.tls)
+    redactor = Redactor(os.urandom(32))
+    logs.start(loaded.home, loaded.config.log.level, lambda text: redactor.redact(text))
+    async with AsyncExitStack() as stack:
+        daemon = await wiring_daemon.start(loaded, chosen, env)
+        stack.push_async_callback(daemon.close)
+        # From here on the log finds what the journal finds, and calls it the same.
+        redactor = daemon.redactor
+        access = Access(daemon.db, daemon.clock, daemon.redactor.redact)
+        await access.open()
+        stack.push_async_callback(access.close)
+        local = await process_files.ensure_owner_token(loaded.home, access)
+        exposure.check_tokens(exposed, others=access.has_others(local))
+        await exposure.record(daemon.db, exposed)
+        certificates = daemon.certificates
+        secured = exposed.tls or exposed.quic
+        pair = await certificates.serve(exposure.names_of(exposed.host, exposed.names)) if secured else None
+        tls = certificates.context(pair) if exposed.tls and pair else None
+        limits = _limits(loaded)
+        asgi = await http_app(daemon, access, limits, url, env, quic_port=udp.getsockname()[1] if udp else 0)
+        server = HttpServer(asgi, limits, tls)
+        if udp is not None and pair is not None:
+            await stack.enter_async_context(http3_listener.opened(udp, asgi, limits, certificates, pair))
+            asgi.parts.listeners.append(Listener("http3", _url(udp, secure=True), True))
+        grpc = ""
+        if exposed.grpc:
+            door = grpc_listener.opened(asgi, loaded.config.server, certificates, pair if exposed.tls else None)
+            grpc = await stack.enter_async_context(door)
+            asgi.parts.listeners.append(Listener("grpc", grpc, exposed.tls))
+        if loaded.config.workers.listen:
+            door_for_workers = workers_listener.opened(daemon, loaded.config.workers.listen, quic=loaded.config.workers.quic)
+            asgi.parts.listeners.append(Listener("workers", await stack.enter_async_context(door_for_workers), True))
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
+        trust = str(certificates.served_file) if exposed.tls else ""
+        running = process_files.Running(os.getpid(), url, daemon.clock.now_ms(), palyra.__version__, trust, grpc)
+
+        def ready() -> None:
+            stack.enter_context(process_files.announced(loaded.home, running))
+            started()
+            gc.freeze()
+            # A run makes thousands of short-lived objects and next to no cycles: look for those less often.
+            gc.set_threshold(20_000, 20, 20)
+            gc.enable()
+            log.info("started at %s", url)
+            for line in _banner(daemon, url, grpc, access):
+                say(line)
+
+        await server.run_on(listener, ready)
+        log.info("stopping")
+
+
+async def http_app(daemon: Daemon, access: Access, limits: Limits, url: str, env: Mapping[str, str], *, quic_port: int = 0) -> App:
+    """HTTP's view of the daemon."""
+    settings = daemon.loaded.config.server
+    streams = Streams(limits.streams)
+    metrics = Metrics(daemon.db, daemon.hub, daemon.runs, streams, daemon.journal_path, daemon.tasks, daemon.workers)
+    await metrics.open()
+    access.on_revoked = streams.end
+    parts = Parts(
+        db=daemon.db,
+        clock=daemon.clock,
+        hub=daemon.hub,
+        runs=daemon.runs,
+        gateway=daemon.gateway,
+        callers=daemon.callers,
+        enclosures=daemon.enclosures,
+        sessions=daemon.sessions,
+        rules=daemon.rules,
+        answers=daemon.answers,
+        undoing=daemon.undoing,
+        compacting=daemon.compacting,
+        rewinding=daemon.rewinding,
+        replays=daemon.replays,
+        forking=daemon.forking,
+        moments=daemon.moments,
+        models=daemon.models,
+        budgets=daemon.budgets,
+        forecasts=daemon.forecasts,
+        catalogue=daemon.catalogue,
+        policy=daemon.policy,
+        shadow=daemon.shadow,
+        vault=daemon.vault,
+        certificates=daemon.certificates,
+        exposure=_exposure(daemon.loaded.config, quic=quic_port > 0),
+        listeners=[Listener("http", url, settings.tls.enabled)],
+        memory=daemon.memory,
+        learning=daemon.learning,
+        retention=daemon.retention,
+        transcripts=daemon.transcripts,
+        shelf=daemon.shelf,
+        project_notes=daemon.project_notes,
+        mcp=daemon.mcp,
+        workers=daemon.workers,
+        late_channels=daemon.late_channels,
+        notices=daemon.notices,
+        incidents=daemon.incidents,
+        doctor=daemon.doctor,
+        watchdog=daemon.watchdog,
+        task_verbs=daemon.task_verbs,
+        schedules=daemon.timekeeping.schedules,
+        hooks=daemon.timekeeping.hooks,
+        setup=daemon.setup,
+        reload_config=partial(wiring_daemon.reload_config, daemon, env),
+        restart=partial(_restart_soon, int(url.rpartition(":")[2])),
+        access=access,
+        streams=streams,
+        limits=limits,
+        metrics=metrics,
+        home=daemon.home,
+        journal_path=daemon.journal_path,
+        url=url,
+        notes=daemon.notes,
+        started_ms=daemon.clock.now_ms(),
+        version=palyra.__version__,
+    )
+    port = int(url.rpartition(":")[2])
+    guard = Guard(
+        access,
+        Rates(limits.requests_per_second),
+        names=exposure.names_of(settings.host, settings.tls.names),
+        ports=(port, quic_port) if quic_port else (port,),
+        secure=settings.tls.enabled,
+        allowed_hosts=settings.allowed_hosts,
+        allowed_origins=settings.allowed_origins,
+    )
+    return App(parts, guard, limits, _always(settings, quic_port))
+
+
+def _always(settings: ServerSettings, quic_port: int) -> Headers:
+    """Headers that say how we are reached: by HTTPS alone, if the certificate is one that browsers know; by HTTP/3 too."""
+    found: Headers = ()
+    if settings.tls.cert:
+        found += ((b"strict-transport-security", b"max-age=31536000"),)
+    if settings.tls.enabled and quic_port:
+        found += ((b"alt-svc", b'h3=":%d"; ma=86400' % quic_port),)
+    return found
+
+
+def _restart_soon(port: int) -> None:
+    """Become a new process, without a goodbye, once who asked has the answer. The kernel closes every file and drops the lock.
+
+    On the same port: a browser that waits for us looks nowhere else. Where an option is given twice, the last one counts.
+    """
+    command = [sys.executable, *sys.orig_argv[1:], "--port", str(port)]
+    asyncio.get_running_loop().call_later(_ANSWERED_S, os.execv, sys.executable, command)
+
+
+def _limits(loaded: Loaded) -> Limits:
+    given = loaded.config.limits
+    return Limits(
+        body_bytes=given.body_bytes,
+        headers=given.headers,
+        requests_per_second=given.requests_per_second,
+        streams=given.streams,
+        answer_s=given.answer_s,
+    )
+
+
+def _exposure(given: config.Config, *, quic: bool) -> Exposure:
+    server = given.server
+    return Exposure(
+        host=server.host,
+        tls=server.tls.enabled,
+        own_files=bool(server.tls.cert),
+        grpc=server.grpc,
+        quic=quic,
+        workers=given.workers.listen,
+        names=server.tls.names,
+        allowed_hosts=server.allowed_hosts,
+        allowed_origins=server.allowed_origins,
+    )
+
+
+def _url(listener: socket.socket, *, secure: bool) -> str:
+    """How programs on this machine call us."""
+    host, port = listener.getsockname()[:2]
+    host = exposure.called(host)
+    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _elsewhere(server: ServerSettings, url: str) -> list[str]:
+    """How other machines call us, if they can."""
+    if exposure.is_loopback(server.host):
+        return []
+    port, local = url.rpartition(":")[2], exposure.names_of("127.0.0.1", ())
+    names = [name for name in exposure.names_of(server.host, server.tls.names) if name not in local]
+    return [f"https://{f'[{name}]' if ':' in name else name}:{port}" for name in names]
+
+
+def _banner(daemon: Daemon, url: str, grpc: str, access: Access) -> list[str]:
+    login = f"{url}/login?code={access.login_code(OWNER)}"
+    workspace = daemon.sessions.default_workspace or "none: sessions say where they work"
+    return [
+        f"Palyra {palyra.__version__} runs at {url}",
+        *(f"  also       {each}" for each in _elsewhere(daemon.loaded.config.server, url)),
+        f"  home       {daemon.home}",
+        f"  workspace  {workspace}",
+        f"  model      {daemon.chosen.default}",
+        *([f"  gRPC       {grpc}"] if grpc else ()),
+        *(f"  note       {note}" for note in daemon.notes),
+        f"  log in     {login}  (once, within ten minutes)",
+        "Ctrl-C stops it; what runs goes on when it starts again.",
+    ]

@@ -1,0 +1,127 @@
+"""The channels: what hears, what answers and what keeps the connections, put together when somebody wants something of them."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from palyra.agent.approvals import Answers
+from palyra.agent.authorize import Judging
+from palyra.agent.broadcast import Hub
+from palyra.agent.gateway import Gateway
+from palyra.agent.sessions import Sessions
+from palyra.core.ids import OWNER
+from palyra.features.channels.lazy import LateChannels
+from palyra.features.memory.service import Memory
+from palyra.features.notices.service import Notices
+from palyra.features.references.attachments import Attachments
+from palyra.models.routing import Models
+from palyra.policy.store import PolicyStore
+from palyra.serve import config
+from palyra.serve.wiring.foundation import Ground
+from palyra.tools.catalogue import Catalogue
+
+if TYPE_CHECKING:
+    from palyra.features.channels.service import Channels
+
+
+def channels(
+    ground: Ground,
+    env: Mapping[str, str],
+    *,
+    gateway: Gateway,
+    sessions: Sessions,
+    answers: Answers,
+    judging: Judging,
+    policy: PolicyStore,
+    catalogue: Catalogue,
+    memory: Memory,
+    models: Models,
+    notices: Notices,
+    hub: Hub,
+) -> LateChannels:
+    """The channels of this daemon. Who has none does not pay for what they are made of."""
+
+    def made() -> "Channels":
+        return _made(ground, env, gateway, sessions, answers, judging, policy, catalogue, memory, models, notices, hub)
+
+    return LateChannels(made)
+
+
+def _made(
+    ground: Ground,
+    env: Mapping[str, str],
+    gateway: Gateway,
+    sessions: Sessions,
+    answers: Answers,
+    judging: Judging,
+    policy: PolicyStore,
+    catalogue: Catalogue,
+    memory: Memory,
+    models: Models,
+    notices: Notices,
+    hub: Hub,
+) -> "Channels":
+    from palyra.features.channels import tools as message_tools
+    from palyra.features.channels.agent_messages import Sending
+    from palyra.features.channels.approval_prompts import Asking
+    from palyra.features.channels.commands import Commands
+    from palyra.features.channels.connections import Connections
+    from palyra.features.channels.debounce import Holding
+    from palyra.features.channels.enqueue import Posting
+    from palyra.features.channels.intake import Intake
+    from palyra.features.channels.notice_forwarding import Telling
+    from palyra.features.channels.outbox import Outbox
+    from palyra.features.channels.pairing import PairingDesk
+    from palyra.features.channels.registry import Book
+    from palyra.features.channels.run_bridge import Submitting
+    from palyra.features.channels.service import Channels
+
+    db, clock, redactor = ground.db, ground.clock, ground.redactor
+
+    async def look_up(channel: str, reference: str, servers: Sequence[str]) -> str:
+        if reference.startswith("vault:"):
+            value = ""
+            for host in servers or (None,):
+                tool = f"channel:{channel}"
+                value = await ground.vault.resolve(reference, principal=OWNER, session="", tool=tool, host=host)
+            return value
+        return config.secret(reference, env) if reference.startswith(("env:", "file:")) else reference
+
+    book = Book()
+    posting = Posting(book, clock, lambda name: connections.connector(name))
+    desk = PairingDesk(db, clock, book, posting, notices)
+    attachments = Attachments(db, redactor)
+    submitting = Submitting(db, clock, book, posting, gateway, sessions, attachments)
+    asking = Asking(db, clock, book, posting, answers, notices)
+    holding = Holding(db, clock, book, submitting)
+    commands = Commands(db, gateway, sessions, models, memory, catalogue, policy, judging, desk, asking, submitting)
+    intake = Intake(db, clock, redactor, book, posting, desk, holding, commands)
+    connections = Connections(db, clock, redactor, book, notices, intake.take)
+    connections.on_change = partial(hub.changed, ("channels",))
+    outbox = Outbox(db, clock, redactor, notices, connections.ready, lambda: connections.names)
+    # Those who come first need those who come later.
+    intake.connections = submitting.connections = connections
+    submitting.asked, submitting.answered = asking.asked, asking.answered
+    submitting.asked_elsewhere = asking.asked_elsewhere
+    sending = Sending(db, redactor, book, posting, connections, attachments)
+
+    def offer(names: tuple[str, ...]) -> None:
+        catalogue.renew("channels", message_tools.tools(sending, ground.fence, names) if names else ())
+
+    return Channels(
+        db,
+        clock,
+        redactor,
+        book,
+        posting,
+        desk,
+        submitting,
+        asking,
+        intake,
+        connections,
+        outbox,
+        Telling(db, clock, notices, posting, asking),
+        look_up,
+        listen=gateway.listeners,
+        offer=offer,
+    )

@@ -1,0 +1,77 @@
+"""What everything else stands on: the daemon's folders, its keys, its journal, the redactor and the vault."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from palyra.core.errors import ConfigInvalid
+from palyra.core.redaction import Redactor
+from palyra.features.vault.keys import KeyFile
+from palyra.features.vault.service import Vault
+from palyra.serve import config
+from palyra.serve.config import Config, Loaded
+from palyra.store.active_time import Measured
+from palyra.store.database import Database
+from palyra.store.sqlite import Sqlite
+from palyra.system.clock import Clock
+from palyra.tools.net.resolve import Resolver
+from palyra.tools.paths import Fence
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What everything else stands on. Nothing that works for somebody gets into the `forbidden` folders: they are the daemon's."""
+
+    config: Config
+    home: Path
+    clock: Clock
+    db: Database
+    redactor: Redactor
+    vault: Vault
+    resolver: Resolver
+    forbidden: tuple[str, ...]
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.forbidden)
+
+
+def folders(home: Path, given: Config) -> Path:
+    """Make the daemon's own folders, for its owner alone. Returns the one with the policies."""
+    policies = Path(given.policy.folder) if given.policy.folder else home / "policies"
+    for folder in (home, home / "keys", policies):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return policies
+
+
+def lay(loaded: Loaded, policy_folder: Path, clock: Clock, resolver: Resolver) -> Ground:
+    home = loaded.home
+    db = Database(Sqlite(home / "journal.db"), clock.now_ms, pace=Measured(clock.ticks_ms, clock.slept_ms))
+    db.open()
+    redactor = Redactor(key(home / "keys" / "redaction.key"))
+    vault = Vault(db, redactor, clock, KeyFile(home / "keys" / "vault.key"))
+    forbidden = (str(home.resolve()), str(policy_folder.resolve()))
+    return Ground(loaded.config, home, clock, db, redactor, vault, resolver, forbidden)
+
+
+def here(forbidden: tuple[str, ...]) -> str:
+    """The folder the daemon was started in, unless that is one it must not work in."""
+    folder = os.getcwd()
+    return "" if folder == "/" or any(root == folder or root.startswith(folder + "/") for root in forbidden) else folder
+
+
+def key(path: Path) -> bytes:
+    """32 random bytes that are made once and stay. They appear whole or not at all, whenever the power goes."""
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            config.write_private(fresh, os.urandom(32))
+            os.link(fresh, path)
+        except FileExistsError:
+            pass  # Somebody else was faster: theirs counts.
+        finally:
+            fresh.unlink(missing_ok=True)
+    found = path.read_bytes()
+    if len(found) != 32:
+        raise ConfigInvalid(f"the key file {path} is damaged: it must have 32 bytes; restore it from a backup")
+    return found

@@ -1,0 +1,79 @@
+"""What both tiers need to start a process: pipes, a group, the limits of one process."""
+
+import os
+import resource
+import subprocess
+from collections.abc import Sequence
+
+from palyra.system import cpu_affinity
+from palyra.tools.sandbox import cgroups
+from palyra.tools.sandbox.command import Caps, Command
+from palyra.tools.sandbox.descriptors import Reader, Writer
+from palyra.tools.sandbox.process import Pipes
+
+
+def spawn(
+    argv: Sequence[str], command: Command, passed: Sequence[int], *, program: str | None = None
+) -> "tuple[subprocess.Popen[bytes], Pipes]":
+    """`program` is what is started if it is not what it is called."""
+    # On the loop's own thread: when a thread ends, the kernel tells its children that their parent has died.
+    with cpu_affinity.roaming():
+        root = subprocess.Popen(
+            argv,
+            executable=program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if command.separate_stderr else subprocess.STDOUT,
+            env={},
+            cwd="/",
+            pass_fds=passed,
+            bufsize=0,
+        )
+    assert root.stdin is not None
+    assert root.stdout is not None
+    pipes = Pipes(
+        Writer(os.dup(root.stdin.fileno())),
+        Reader(os.dup(root.stdout.fileno())),
+        Reader(os.dup(root.stderr.fileno())) if root.stderr is not None else None,
+    )
+    for stream in (root.stdin, root.stdout, root.stderr):
+        if stream is not None:
+            stream.close()
+    return root, pipes
+
+
+def group(caps: Caps) -> cgroups.Group | None:
+    """A group with these limits; None where there can be none, and then the tree is counted instead."""
+    places = cgroups.places()
+    if places is None:
+        return None
+    made = cgroups.make(places)
+    try:
+        made.limit(caps)
+    except OSError:
+        made.remove_now()
+        return None
+    return made
+
+
+def rlimits(caps: Caps, *, grouped: bool) -> dict[int, int]:
+    """What one process may use. Address space is not limited: runtimes reserve far more of it than they use."""
+    limits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: caps.cpu_s,
+        resource.RLIMIT_FSIZE: caps.file_bytes,
+        resource.RLIMIT_NOFILE: caps.open_files,
+        resource.RLIMIT_DATA: caps.memory_bytes,
+        resource.RLIMIT_MEMLOCK: 64 << 10,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_SIGPENDING: 1024,
+    }
+    if not grouped:
+        limits[resource.RLIMIT_NPROC] = caps.processes
+    return {kind: _lower(kind, most) for kind, most in limits.items()}
+
+
+def _lower(kind: int, most: int) -> int:
+    """A limit that the daemon itself is under can only become smaller."""
+    _, hard = resource.getrlimit(kind)
+    return most if hard == resource.RLIM_INFINITY else min(most, hard)
