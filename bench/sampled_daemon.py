@@ -12,22 +12,23 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
-from palyra.serve import serve
+from palyra.serve.process import serve
 
 EVERY_S = 0.001
 # The innermost frame whose file has one of these in its path says what the event loop is doing.
 AREAS = (
-    ("/palyra/domain/redaction/", "redaction"),
+    ("/palyra/core/redaction/", "redaction"),
     ("/palyra/policy/", "policy (Cedar)"),
     ("/cedarpy/", "policy (Cedar)"),
     ("/aiohttp/", "provider connection (aiohttp)"),
     ("/palyra/models/", "provider dialect"),
-    ("/palyra/journal/", "journal"),
+    ("/palyra/store/", "journal"),
     ("/palyra/tools/", "tools"),
     ("/uvicorn/", "HTTP server (uvicorn)"),
-    ("/palyra/transports/", "HTTP API and streams"),
-    ("/palyra/runtime/", "runs, conversation, watchers"),
-    ("/palyra/domain/", "runs, conversation, watchers"),
+    ("/palyra/api/", "HTTP API and streams"),
+    ("/palyra/agent/", "runs, conversation, watchers"),
+    ("/palyra/core/", "runs, conversation, watchers"),
+    ("/palyra/features/", "features"),
 )
 
 

@@ -151,7 +151,7 @@ export interface ApprovalPage {
 }
 
 export interface ApprovalPreview {
-  preview: palyra_domain_tools_Preview;
+  preview: palyra_core_tools_Preview;
   verdict: "allow" | "ask" | "deny";
   why?: string;
   subjects?: (Subject)[];
@@ -163,7 +163,7 @@ export interface ApprovalRequested {
   call_id: string;
   tool: string;
   about: "budget" | "in_doubt" | "tool";
-  preview: palyra_domain_tools_Preview;
+  preview: palyra_core_tools_Preview;
   risk: "critical" | "high" | "low" | "medium";
   why: string;
   subjects?: (Subject)[];
@@ -187,7 +187,7 @@ export interface ApprovalResolved {
   arguments?: { [name: string]: unknown } | null;
   reason?: string;
   surface?: string;
-  preview?: palyra_domain_tools_Preview | null;
+  preview?: palyra_core_tools_Preview | null;
 }
 
 export interface ArchiveOld {
@@ -420,7 +420,7 @@ export interface Candidate {
   reason?: string;
   memory_kind?: "constraint" | "decision" | "fact" | "preference" | "procedure";
   about?: string;
-  steps?: (palyra_domain_learning_Step)[];
+  steps?: (palyra_features_learning_model_Step)[];
   runs?: (string)[];
   cedar?: string;
   found_by?: string;
@@ -576,7 +576,7 @@ export interface ChatUsage {
 }
 
 export interface Choice {
-  message: palyra_transports_http_openai_shapes_Message;
+  message: palyra_features_openai_api_wire_types_Message;
   finish_reason: string;
   index?: number;
   logprobs?: null;
@@ -709,7 +709,7 @@ export interface Decision {
   accepted: boolean;
   reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
   sentence: string;
-  checks?: (palyra_domain_channels_Check)[];
+  checks?: (palyra_features_channels_model_Check)[];
 }
 
 export interface Deleted {
@@ -726,7 +726,7 @@ export interface Deny {
 
 export interface Diagnosis {
   ok: boolean;
-  checks: (palyra_runtime_doctor_Check)[];
+  checks: (palyra_features_health_doctor_Check)[];
 }
 
 export interface Difference {
@@ -809,7 +809,7 @@ export interface EntryPage {
 }
 
 export interface ErrorBody {
-  error: palyra_transports_http_errors_Problem;
+  error: palyra_api_errors_Problem;
 }
 
 export interface EveryTrigger {
@@ -1320,7 +1320,7 @@ export interface MemoryWritten {
 }
 
 export interface MessagePage {
-  messages: (palyra_journal_channels_Message)[];
+  messages: (palyra_features_channels_rows_messages_Message)[];
   next?: number;
 }
 
@@ -1888,7 +1888,7 @@ export interface Repair {
 export interface Repaired {
   ok: boolean;
   repairs: (Repair)[];
-  checks: (palyra_runtime_doctor_Check)[];
+  checks: (palyra_features_health_doctor_Check)[];
 }
 
 export interface Replayed {
@@ -2559,7 +2559,7 @@ export interface ShownSchedule {
   when: string;
   upcoming?: (number)[];
   upcoming_shown?: (string)[];
-  forecast?: palyra_runtime_schedule_verbs_Forecast | null;
+  forecast?: palyra_features_schedules_service_Forecast | null;
   firings?: (Firing)[];
   secret?: string;
 }
@@ -2879,8 +2879,8 @@ export interface ToolUndone {
 }
 
 export interface Trace {
-  message: palyra_journal_channels_Message;
-  steps: (palyra_journal_channels_Step)[];
+  message: palyra_features_channels_rows_messages_Message;
+  steps: (palyra_features_channels_rows_messages_Step)[];
   replies: (Reply)[];
 }
 
@@ -3059,18 +3059,26 @@ export interface WorkerShown {
   certificate_expires_ms?: number;
 }
 
-export interface palyra_domain_channels_Check {
-  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
-  passed: boolean;
-  found?: string;
+export interface palyra_api_errors_Problem {
+  code: string;
+  message: string;
+  retryable: boolean;
+  details: { [name: string]: unknown };
 }
 
-export interface palyra_domain_learning_Step {
-  tool: string;
-  arguments?: { [name: string]: unknown };
+export interface palyra_api_policy_files_Draft {
+  name: string;
+  text: string;
+  preset?: "coding" | "default" | "locked" | "research" | null;
 }
 
-export interface palyra_domain_tools_Preview {
+export interface palyra_api_sessions_Change {
+  title?: string | null;
+  archived?: boolean | null;
+  kept?: boolean | null;
+}
+
+export interface palyra_core_tools_Preview {
   kind: "command" | "diff" | "request" | "text";
   title: string;
   body?: string;
@@ -3078,7 +3086,30 @@ export interface palyra_domain_tools_Preview {
   digest?: string;
 }
 
-export interface palyra_journal_channels_Message {
+export interface palyra_features_budgets_forecasts_Forecast {
+  from_ms: number;
+  until_ms: number;
+  spent_tokens: number;
+  spent_microusd: number;
+  expected_tokens: number;
+  expected_microusd: number;
+  a_day_tokens: number;
+  a_day_microusd: number;
+  unpriced?: number;
+  basis?: string;
+}
+
+export interface palyra_features_channels_http_KindList {
+  kinds: (KindInfo)[];
+}
+
+export interface palyra_features_channels_model_Check {
+  reason: "accepted" | "broadcast_denied" | "channel_off" | "direct_denied" | "empty" | "no_mention" | "not_allow_listed" | "over_limit" | "oversized" | "pairing_required" | "router_off" | "sender_denied";
+  passed: boolean;
+  found?: string;
+}
+
+export interface palyra_features_channels_rows_messages_Message {
   number: number;
   message_id: string;
   connector: string;
@@ -3096,19 +3127,13 @@ export interface palyra_journal_channels_Message {
   inbound: Inbound;
 }
 
-export interface palyra_journal_channels_Step {
+export interface palyra_features_channels_rows_messages_Step {
   time_ms: number;
   step: string;
   detail?: string;
 }
 
-export interface palyra_policy_sources_Problem {
-  file: string;
-  line: number;
-  message: string;
-}
-
-export interface palyra_runtime_channels_shapes_Preview {
+export interface palyra_features_channels_views_Preview {
   decision: Decision;
   principal: string;
   acts_as: string;
@@ -3116,7 +3141,7 @@ export interface palyra_runtime_channels_shapes_Preview {
   session_key: string;
 }
 
-export interface palyra_runtime_doctor_Check {
+export interface palyra_features_health_doctor_Check {
   id: string;
   title: string;
   state: "fail" | "ok" | "warn";
@@ -3125,20 +3150,12 @@ export interface palyra_runtime_doctor_Check {
   repairable?: boolean;
 }
 
-export interface palyra_runtime_forecasts_Forecast {
-  from_ms: number;
-  until_ms: number;
-  spent_tokens: number;
-  spent_microusd: number;
-  expected_tokens: number;
-  expected_microusd: number;
-  a_day_tokens: number;
-  a_day_microusd: number;
-  unpriced?: number;
-  basis?: string;
+export interface palyra_features_learning_model_Step {
+  tool: string;
+  arguments?: { [name: string]: unknown };
 }
 
-export interface palyra_runtime_memory_Change {
+export interface palyra_features_memory_service_Change {
   text?: string | null;
   kind?: "constraint" | "decision" | "fact" | "preference" | "procedure" | null;
   confidence_bps?: number | null;
@@ -3146,7 +3163,18 @@ export interface palyra_runtime_memory_Change {
   pinned?: boolean | null;
 }
 
-export interface palyra_runtime_schedule_verbs_Forecast {
+export interface palyra_features_openai_api_wire_types_Message {
+  content: string | null;
+  role?: "assistant";
+  refusal?: null;
+  tool_calls?: (ToolCall)[];
+}
+
+export interface palyra_features_references_http_Draft {
+  text: string;
+}
+
+export interface palyra_features_schedules_service_Forecast {
   firings_a_month: number;
   runs?: number;
   like?: number;
@@ -3155,42 +3183,14 @@ export interface palyra_runtime_schedule_verbs_Forecast {
   cost_microusd_a_month?: number;
 }
 
-export interface palyra_transports_http_channels_KindList {
-  kinds: (KindInfo)[];
-}
-
-export interface palyra_transports_http_enclosures_Draft {
-  text: string;
-}
-
-export interface palyra_transports_http_errors_Problem {
-  code: string;
-  message: string;
-  retryable: boolean;
-  details: { [name: string]: unknown };
-}
-
-export interface palyra_transports_http_openai_shapes_Message {
-  content: string | null;
-  role?: "assistant";
-  refusal?: null;
-  tool_calls?: (ToolCall)[];
-}
-
-export interface palyra_transports_http_policy_files_Draft {
-  name: string;
-  text: string;
-  preset?: "coding" | "default" | "locked" | "research" | null;
-}
-
-export interface palyra_transports_http_sessions_Change {
-  title?: string | null;
-  archived?: boolean | null;
-  kept?: boolean | null;
-}
-
-export interface palyra_transports_http_tasks_KindList {
+export interface palyra_features_tasks_http_KindList {
   kinds: (KindCount)[];
+}
+
+export interface palyra_policy_sources_Problem {
+  file: string;
+  line: number;
+  message: string;
 }
 
 export type AnyEvent = RunAccepted | RunStarted | RunResumed | RunClockChanged | RunCompleted | RunFailed | RunCancelled | InputReceived | InputAssembled | RoutePlanned | ModelReplied | ModelFailed | ModelUsed | ToolProposed | ToolDecided | ToolStarted | ToolFinished | ToolHandedOver | AnswerRefused | ToolUndone | ApprovalRequested | ApprovalResolved | AgentSpawned | AgentAsked | AgentAnswered | SessionCreated | SessionReset | SessionBranched | SessionCompacted | SessionUncompacted | SessionPinned | SessionRestored | SessionRuled | SessionChanged | CandidateProposed | CandidateSettled | MemoryWritten | MemoryRemoved | MessageReceived | MessageRefused | ReplySent | ReplyAbandoned | IncidentOpened | IncidentTried | IncidentClosed | OwnerNotified | TaskFinished | AdminChanged | AccessRefused | AccessWidened | WorkerJoined | WorkerLeft | WorkerRefused | JournalArchived | JournalRestored | JournalCheckpointed;

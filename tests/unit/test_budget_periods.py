@@ -15,7 +15,7 @@ from palyra.core.ids import RunId
 from palyra.features.budgets.forecasts import _daily
 from palyra.features.budgets.model import Spender, Terms, amount, check, key_of, period_end, period_name, period_start
 from palyra.features.budgets.turn_cost import own_limits
-from palyra.serve.config import budgets, load
+from palyra.serve.config import budgets, reader
 
 
 def at(text: str) -> int:
@@ -72,7 +72,7 @@ def test_amounts_are_said_for_people() -> None:
 
 def test_the_file_says_dollars_and_shares(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[budgets.limits.month]\nusd = 20.5\nevery = "month"\nwarn_at = 0.5\nthen = "ask"\n')
-    (limit,) = budgets.limits(load.load(tmp_path, {}).config)
+    (limit,) = budgets.limits(reader.load(tmp_path, {}).config)
     assert (limit.name, limit.source, limit.unit, limit.amount) == ("month", "config", "microusd", 20_500_000)
     assert limit.warn_from == 10_250_000
 
@@ -92,10 +92,10 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, text: str) ->
     (tmp_path / "config.toml").write_text(text)
     if text == "[budgets.limits.x]\n":
         # A table without anything in it says nothing, and nothing is made of it.
-        assert budgets.limits(load.load(tmp_path, {}).config) == ()
+        assert budgets.limits(reader.load(tmp_path, {}).config) == ()
         return
     with pytest.raises(ConfigInvalid):
-        load.load(tmp_path, {})
+        reader.load(tmp_path, {})
 
 
 def test_a_day_to_come_is_like_the_line_through_those_before() -> None:

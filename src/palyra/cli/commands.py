@@ -100,7 +100,7 @@ class LazyGroup(Group):
         if cmd_name not in self._table:
             return None
         module, _, name = self._table[cmd_name][0].partition(":")
-        command = getattr(import_module(f"palyra.cli.{module}"), name)
+        command = getattr(import_module(f"palyra.{module}"), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -102,7 +102,7 @@ def _follow_parent() -> None:
 
 
 def _serve(state: State, port: int | None, quic: bool) -> int:
-    from palyra.serve import serve as run
+    from palyra.serve.process import serve as run
 
     run(state.home, port=port, quic=quic)
     return 0

@@ -31,7 +31,7 @@ from palyra.store.approvals import Approval
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 _RETRY_MS = 1_000
 _LEAST_OF_ID = 6

@@ -20,7 +20,7 @@ from palyra.features.notices.service import Notices
 from palyra.store.database import Database
 from palyra.system.clock import Clock
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 60_000

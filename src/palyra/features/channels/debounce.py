@@ -21,7 +21,7 @@ from palyra.features.channels.run_bridge import Submitting
 from palyra.store.database import Database
 from palyra.system.clock import Clock
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 _RETRY_MS = 1_000
 # One sender in one place.

@@ -33,7 +33,7 @@ from palyra.store.database import Database, Tx
 from palyra.system import thread_pool
 from palyra.system.clock import Clock
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 _RETRY_MS = 1_000
 _LONGEST_NAME = 200

@@ -19,7 +19,7 @@ from palyra.features.notices.service import Notices
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 # A channel's name has no colon.
 _CURSOR = "notices:"

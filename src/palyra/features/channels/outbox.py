@@ -21,7 +21,7 @@ from palyra.store import artifacts
 from palyra.store.database import Database, Tx
 from palyra.system.clock import Clock
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 MOST_ATTEMPTS = 5
 FIRST_PAUSE_MS = 1_000

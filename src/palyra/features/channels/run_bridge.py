@@ -36,7 +36,7 @@ from palyra.store.database import Appended, Database, Tx
 from palyra.store.sessions import Session
 from palyra.system.clock import Clock
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 _RETRY_MS = 1_000
 _TYPING_MS = 8_000

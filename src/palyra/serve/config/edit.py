@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from palyra.core.errors import ConfigInvalid, InvalidInput, NotFound
-from palyra.serve.config import load
+from palyra.serve.config import reader
 
 
 def set_value(home: Path, key: str, value: Any) -> None:
@@ -20,20 +20,20 @@ def set_values(home: Path, changes: Mapping[str, Any]) -> None:
     """Set several keys together, where one alone would not be valid."""
     from palyra.serve.config import toml_text
 
-    path = home / load.FILE
+    path = home / reader.FILE
     text = _read(path)
     for key, value in changes.items():
-        where, setting = load.parse_key(key)
+        where, setting = reader.parse_key(key)
         try:
-            good = load.from_text(setting, value) if isinstance(value, str) else msgspec.convert(value, setting.type)
+            good = reader.from_text(setting, value) if isinstance(value, str) else msgspec.convert(value, setting.type)
         except msgspec.ValidationError as error:
             raise InvalidInput(f"{key} must be {setting.accepts}") from error
         try:
             text = toml_text.assign(text, where, good)
         except ValueError as error:
             raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
-    if problems := load.check_text(path, text):
-        raise load.invalid(problems)
+    if problems := reader.check_text(path, text):
+        raise reader.invalid(problems)
     write_private(path, text.encode())
 
 
@@ -41,16 +41,16 @@ def unset_value(home: Path, key: str) -> None:
     """Take one key out of the file, so that its default is in force again."""
     from palyra.serve.config import toml_text
 
-    path = home / load.FILE
-    where, _ = load.parse_key(key)
+    path = home / reader.FILE
+    where, _ = reader.parse_key(key)
     try:
         text = toml_text.remove(_read(path), where)
     except ValueError as error:
         raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
     if text is None:
         raise NotFound(f"{key} is not set in {path}")
-    if problems := load.check_text(path, text):
-        raise load.invalid(problems)
+    if problems := reader.check_text(path, text):
+        raise reader.invalid(problems)
     write_private(path, text.encode())
 
 
@@ -58,7 +58,7 @@ def remove_table(home: Path, table: tuple[str, ...]) -> None:
     """Take a whole table out of the file, such as `mcp.git`."""
     from palyra.serve.config import toml_text
 
-    path = home / load.FILE
+    path = home / reader.FILE
     text = _read(path)
     try:
         after = toml_text.remove_table(text, table)
@@ -66,8 +66,8 @@ def remove_table(home: Path, table: tuple[str, ...]) -> None:
         raise ConfigInvalid(f"{path} is not valid TOML, mend it first: {error}") from error
     if after is None:
         raise NotFound(f"[{'.'.join(table)}] is not in {path}; it may come from the environment")
-    if problems := load.check_text(path, after):
-        raise load.invalid(problems)
+    if problems := reader.check_text(path, after):
+        raise reader.invalid(problems)
     write_private(path, after.encode())
 
 

@@ -25,7 +25,7 @@ from palyra.features.channels.discord.cursor import Cursor
 from palyra.features.channels.message_splitter import Limit
 from palyra.features.channels.model import Button, Inbound, Sender
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 _CONNECT_S = 60.0
 # How much of a channel is read when a session could not be resumed.

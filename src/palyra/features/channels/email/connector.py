@@ -22,7 +22,7 @@ from palyra.features.channels.email.smtp import PostOffice
 from palyra.features.channels.message_splitter import Limit
 
 T = TypeVar("T")
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 _MOST_SUBJECTS = 1_000
 

@@ -59,7 +59,7 @@ class PostOffice:
         if len(refused) == len(recipients):
             raise _failed(refused[0])
         for gone in refused:
-            logging.getLogger("palyra.features.channels").warning("a mail goes to the others only: %s", _failed(gone))
+            logging.getLogger("palyra.channels").warning("a mail goes to the others only: %s", _failed(gone))
 
     async def _open(self) -> SMTP:
         host, port, security = self._server.host, self._server.port, self._server.security

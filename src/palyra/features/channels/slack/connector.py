@@ -32,7 +32,7 @@ from palyra.features.channels.slack.client import Line, web_client
 from palyra.features.channels.slack.scopes import SCOPES
 from palyra.features.channels.slack.send import Mouth
 
-log = logging.getLogger("palyra.features.channels")
+log = logging.getLogger("palyra.channels")
 
 _MARKS: dict[Mark, str] = {"seen": "eyes", "done": "white_check_mark", "refused": "no_entry_sign"}
 _HOME = ("slack.com", "slack-files.com", "slack-gov.com")

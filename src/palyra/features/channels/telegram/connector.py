@@ -309,4 +309,4 @@ async def _in_vain(attempt: Awaitable[object]) -> None:
     try:
         await attempt
     except TelegramError as error:
-        logging.getLogger("palyra.features.channels").debug("Telegram did not take a courtesy: %s", type(error).__name__)
+        logging.getLogger("palyra.channels").debug("Telegram did not take a courtesy: %s", type(error).__name__)
