@@ -69,7 +69,7 @@ def _door() -> socket.socket:
 
 
 def _serve(door: socket.socket) -> None:
-    from palyra.cli import client, main, root
+    from palyra.cli import main, root
     from palyra.cli.render import entries  # noqa: F401 - loaded for all commands
 
     for place, _ in root._TABLE.values():
