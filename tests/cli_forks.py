@@ -19,7 +19,7 @@ from pathlib import Path
 
 _LARGEST = 1 << 17
 # What takes long to load and is a process of its own wherever it is tested.
-_RARE = {"acp", "worker"}
+_RARE = {"features.acp.cli", "features.workers.node.cli"}
 _busy = threading.Lock()
 
 
@@ -69,13 +69,13 @@ def _door() -> socket.socket:
 
 
 def _serve(door: socket.socket) -> None:
-    from palyra.cli import main, root
+    from palyra.cli import client, main, root  # noqa: F401 - loaded for all commands
     from palyra.cli.render import entries  # noqa: F401 - loaded for all commands
 
     for place, _ in root._TABLE.values():
         module = place.partition(":")[0]
         if module not in _RARE:
-            import_module(f"palyra.cli.{module}")
+            import_module(f"palyra.{module}")
     while True:
         said, streams, _, _ = socket.recv_fds(door, _LARGEST, 3)
         if not said:

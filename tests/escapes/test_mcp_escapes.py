@@ -20,8 +20,8 @@ import pytest
 from palyra.core.errors import Forbidden
 from palyra.core.ports import CallContext
 from palyra.core.tools import ToolResult
+from palyra.features.mcp import http_link, sandboxed_process, stdio_link  # noqa: F401 - the same
 from palyra.features.mcp import process as mcp_process
-from palyra.features.mcp import sandboxed_process
 from palyra.features.mcp.accepted_tools import Accepted, KnownFiles
 from palyra.features.mcp.connection import Pace
 from palyra.features.mcp.process import Spawn
